@@ -202,7 +202,7 @@ class Disagreement(Exception):  # noqa: N818 - no error of the library
 
 
 def parse_address(data: bytes) -> None:
-    """As people type it, as git's configuration has it, as an argument with bytes that are no text has it."""
+    """As people type it, as git's configuration has it, as an argument with bytes that are not text has it."""
     spec = prowess.parse_source(data.decode("utf-8", "surrogateescape"), github="git.example")
     if "\0" in f"{spec}{spec.address}{spec.name}{spec.ref}":
         raise Disagreement("an address holds a NUL")
@@ -237,7 +237,7 @@ def parse_typed(data: bytes) -> None:
     find_type_issues(typed)
     json.dumps(typed, allow_nan=False)
     if find_differing_fields(styled, typed):
-        raise Disagreement("what is typed is no reading of what is written")
+        raise Disagreement("what is typed is not a reading of what is written")
 
 
 def check_lock_file(data: bytes) -> None:

@@ -24,7 +24,7 @@ COMMON = ROOT / "requirements" / "adapters.in"
 ENVIRONMENTS = ROOT / ".adapters"
 NEWEST_PYTHON = (3, 13)
 """Some frameworks do not install on a later one."""
-# A warning of a framework about its own parts is no mistake of ours; a warning about our code is.
+# A warning of a framework about its own parts is not a mistake of ours; a warning about our code is.
 WARNINGS = "filterwarnings=default\nerror:::prowess"
 
 

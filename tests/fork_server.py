@@ -53,7 +53,7 @@ def skip_disk_waits() -> None:
 
 def _connect_without_waits(*arguments: Any, **options: Any) -> sqlite3.Connection:
     connection = sqlite3.Connection(*arguments, **options)
-    with suppress(sqlite3.Error, UnicodeDecodeError):  # a file that is no database says so at its first use
+    with suppress(sqlite3.Error, UnicodeDecodeError):  # a file that is not a database says so at its first use
         connection.execute("PRAGMA synchronous = OFF")
     return connection
 

@@ -21,7 +21,7 @@ def seen(text: str) -> str:
 
 
 def tags_in(text: str, tag: str = "skill_content") -> list[str]:
-    """The tags of that name in the order of the text: ``<`` or ``</`` each."""
+    """The tags with that name in the order of the text: ``<`` or ``</`` each."""
     return ["</" if "/" in match else "<" for match in re.findall(rf"<([\s/]*){tag}(?![\w.:-])", seen(text))]
 
 

@@ -28,7 +28,7 @@ OF_FIRST_CLASS = {
     "test_approval_shows_the_request_and_resuming_runs_it",
     "test_refused_call_does_not_run",
     "test_changed_files_are_asked_about_again",
-    "test_approval_is_no_grant",
+    "test_approval_is_not_a_grant",
     "test_fork_runs_as_a_child_agent",
     "test_cancelling_reaches_the_child",
     "test_cancelled_run_leaves_the_conversation_usable",

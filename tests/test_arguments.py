@@ -26,108 +26,108 @@ def catalog(tmp_path: Path) -> prowess.Catalog:
     return prowess.scan(tmp_path / "skills")
 
 
-A_TOOL = "is a tool or a tool with a pattern in parentheses"
+A_TOOL = "must be a tool or a tool with a pattern in parentheses"
 
 MISTAKES: dict[str, tuple[Mistake, str]] = {
-    "a script that is no text": (
+    "a script that is not text": (
         lambda p, catalog, _: p.Scripts(sandbox="none").run(catalog["pdf"], None, trust=None),
-        "script is a string, not None",
+        "script must be a string, not None",
     ),
-    "a file of a skill that is no text": (
+    "a file of a skill that is not text": (
         lambda p, catalog, _: p.Session(catalog).read_resource("pdf", None),
-        "path is a string, not None",
+        "path must be a string, not None",
     ),
     "a bound below nothing": (
         lambda _, catalog, __: catalog["pdf"].read_resource("SKILL.md", -1),
-        "max_bytes is a whole number from 0, or None for no bound, not -1",
+        "max_bytes must be a whole number from 0, or None for no bound, not -1",
     ),
     "a name where a skill is asked about": (
         lambda p, _, folder: p.Trust(folder / "trust.json").is_trusted("pdf"),
-        "skill is a prowess.Skill, not the string 'pdf'; pass catalog[name]",
+        "skill must be a prowess.Skill, not the string 'pdf'; pass catalog[name]",
     ),
     "nothing where a fork is described": (
         lambda p, _, __: p.fork_system_message(None),
-        "prepared is a prowess.PreparedFork, not None; pass toolset.prepare_fork(name, task)",
+        "prepared must be a prowess.PreparedFork, not None; pass toolset.prepare_fork(name, task)",
     ),
     "a text as the ceiling": (
         lambda p, catalog, _: p.Session(catalog, tools="Read"),
-        "tools is a list of strings, not the string 'Read'; pass ['Read']",
+        "tools must be a list of strings, not the string 'Read'; pass ['Read']",
     ),
     "a number in the ceiling": (
         lambda p, catalog, _: p.Session(catalog, tools=["Read", 3]),
-        "tools[1] is a string, not the int 3",
+        "tools[1] must be a string, not the int 3",
     ),
     "a number as the ceiling": (
         lambda p, catalog, _: p.Session(catalog, tools=3),
-        "tools is a list of strings, not the int 3",
+        "tools must be a list of strings, not the int 3",
     ),
     "a text as the allowed names": (
         lambda p, catalog, _: p.Toolset(p.Session(catalog), allowed="pdf"),
-        "allowed is a list of strings, not the string 'pdf'; pass ['pdf']",
+        "allowed must be a list of strings, not the string 'pdf'; pass ['pdf']",
     ),
     "a text as agents": (
         lambda p, _, folder: p.discover(folder, folder, agents="codex"),
-        "agents is a list of strings, not the string 'codex'; pass ['codex']",
+        "agents must be a list of strings, not the string 'codex'; pass ['codex']",
     ),
     "a text as the agents of an install": (
         lambda p, _, folder: p.Installer(folder / "u", folder / "p").install(str(folder / "skills"), agents="codex"),
-        "agents is a list of strings, not the string 'codex'; pass ['codex']",
+        "agents must be a list of strings, not the string 'codex'; pass ['codex']",
     ),
     "a text as tags": (
         lambda p, _, __: p.TagSelector("pdf"),
-        "tags is a list of strings, not the string 'pdf'; pass ['pdf']",
+        "tags must be a list of strings, not the string 'pdf'; pass ['pdf']",
     ),
     "a text as the tools of an inline skill": (
         lambda p, _, __: p.Source.inline("a", "Does a.", "Do a.", allowed_tools="Read"),
-        "allowed_tools is a list of strings, not the string 'Read'; pass ['Read']",
+        "allowed_tools must be a list of strings, not the string 'Read'; pass ['Read']",
     ),
     "a number as a tool of a skill": (
         lambda p, _, __: p.Frontmatter("a", "Does a.", allowed_tools=["Read", 3]),
-        "allowed_tools[1] is a string, not the int 3",
+        "allowed_tools[1] must be a string, not the int 3",
     ),
     "a number in the metadata of a skill": (
         lambda p, _, __: p.Frontmatter("a", "Does a.", metadata={"version": 1.0}),
-        "metadata['version'] is a string, not the float 1.0",
+        "metadata['version'] must be a string, not the float 1.0",
     ),
     "a text as the metadata of a skill": (
         lambda p, _, __: p.Frontmatter("a", "Does a.", metadata="version"),
-        "metadata is a mapping, not the string 'version'",
+        "metadata must be a mapping, not the string 'version'",
     ),
     "a text as the metadata of an inline skill": (
         lambda p, _, __: p.Source.inline("a", "Does a.", "Do a.", metadata="version"),
-        "metadata is a mapping, not the string 'version'",
+        "metadata must be a mapping, not the string 'version'",
     ),
     "nothing as the description of a skill": (
         lambda p, _, __: p.Frontmatter("a", None),
-        "description is a string, not None",
+        "description must be a string, not None",
     ),
     "a number as the license of a skill": (
         lambda p, _, __: p.Frontmatter("a", "Does a.", license=3),
-        "license is a string, not the int 3",
+        "license must be a string, not the int 3",
     ),
     "nothing as the instructions of an inline skill": (
         lambda p, _, __: p.Source.inline("a", "Does a.", None),
-        "instructions is a string, not None",
+        "instructions must be a string, not None",
     ),
     "a no in words for an inline skill": (
         lambda p, _, __: p.Source.inline("a", "Does a.", "Do a.", preload="no"),
-        "preload is True or False, not the string 'no'",
+        "preload must be True or False, not the string 'no'",
     ),
     "a name in place of the frontmatter": (
         lambda p, _, __: p.Skill("pdf"),
-        "frontmatter is a prowess.Frontmatter, not the string 'pdf'; pass Frontmatter(name=…, description=…)",
+        "frontmatter must be a prowess.Frontmatter, not the string 'pdf'; pass Frontmatter(name=…, description=…)",
     ),
     "a number as the body of a skill": (
         lambda p, _, __: p.Skill(p.Frontmatter("a", "Does a."), body=3),
-        "body is a string, not the int 3",
+        "body must be a string, not the int 3",
     ),
     "a text as prefixes": (
         lambda p, _, folder: p.scan(folder, skip_prefixes="."),
-        "skip_prefixes is a list of strings, not the string '.'; pass ['.']",
+        "skip_prefixes must be a list of strings, not the string '.'; pass ['.']",
     ),
     "a list as a folder": (
         lambda p, _, __: p.scan(["a"]),
-        "a folder to scan is a string or a path, not the list ['a']; pass scan(*folders)",
+        "a folder to scan must be a string or a path, not the list ['a']; pass scan(*folders)",
     ),
     "no folder": (
         lambda p, _, __: p.scan(),
@@ -135,42 +135,42 @@ MISTAKES: dict[str, tuple[Mistake, str]] = {
     ),
     "a catalogue in place of a session": (
         lambda p, catalog, _: p.Toolset(catalog),
-        "session is a prowess.Session, not a Catalog; pass Session(catalog)",
+        "session must be a prowess.Session, not a Catalog; pass Session(catalog)",
     ),
     "a folder in place of a catalogue": (
         lambda p, _, __: p.Session("skills"),
-        "catalog is a prowess.Catalog, not the string 'skills'; pass prowess.scan('skills')",
+        "catalog must be a prowess.Catalog, not the string 'skills'; pass prowess.scan('skills')",
     ),
     "a yes in place of trust": (
         lambda p, catalog, _: p.Session(catalog, trust=True),
-        "trust is a prowess.Trust or None, not the bool True; pass prowess.Trust()",
+        "trust must be a prowess.Trust or None, not the bool True; pass prowess.Trust()",
     ),
     "the name of a policy in place of trust": (
         lambda p, catalog, _: p.Session(catalog, trust="defer"),
-        "trust is a prowess.Trust or None, not the string 'defer'; pass prowess.Trust(policy='defer')",
+        "trust must be a prowess.Trust or None, not the string 'defer'; pass prowess.Trust(policy='defer')",
     ),
     "a yes in place of the file of grants": (
         lambda p, _, __: p.Trust(True),  # noqa: FBT003 - the mistake
-        "path is a string or a path, not the bool True",
+        "path must be a string or a path, not the bool True",
     ),
     "something to ask that cannot be called": (
         lambda p, _, folder: p.Trust(folder / "trust.json", ask="yes"),
-        "ask is callable, not the string 'yes'",
+        "ask must be callable, not the string 'yes'",
     ),
     "a listener that cannot be called": (
         lambda p, catalog, _: p.Session(catalog, on_event="log"),
-        "on_event is callable, not the string 'log'",
+        "on_event must be callable, not the string 'log'",
     ),
     "a selector that selects nothing": (
         lambda p, catalog, _: p.Session(catalog, selector="lexical"),
         (
-            "selector has a method select(), which the string 'lexical' has not; "
+            "selector must have a method select(), and the string 'lexical' has none; "
             'pass a prowess.Selector, "auto", or None to show everything'
         ),
     ),
-    "a budget that is no number": (
+    "a budget that is not a number": (
         lambda p, _, __: p.AutoSelector("many"),
-        "budget is a whole number from 0 or None, not 'many'",
+        "budget must be a whole number from 0 or None, not 'many'",
     ),
     "a ranking that filters": (
         lambda p, _, __: p.AutoSelector(base=p.TagSelector(["a"])),
@@ -181,111 +181,114 @@ MISTAKES: dict[str, tuple[Mistake, str]] = {
     ),
     "a reordering that cannot be called": (
         lambda p, _, __: p.RerankSelector(p.LexicalSelector(), "model"),
-        "rerank is callable, not the string 'model'",
+        "rerank must be callable, not the string 'model'",
     ),
     "a chain of something else": (
         lambda p, _, __: p.SelectorChain(p.LexicalSelector(), "tags"),
-        "selectors[1] has a method select(), which the string 'tags' has not; pass a prowess.Selector",
+        "selectors[1] must have a method select(), and the string 'tags' has none; pass a prowess.Selector",
     ),
     "a folder in place of skills": (
         lambda p, _, __: p.Catalog("skills"),
-        "skills is a list of prowess.Skill, not the string 'skills'; pass prowess.scan('skills') to look in a folder",
+        (
+            "skills must be a list of prowess.Skill, not the string 'skills'; "
+            "pass prowess.scan('skills') to look in a folder"
+        ),
     ),
     "names in place of skills": (
         lambda p, _, __: p.Catalog(["pdf"]),
-        "skills[0] is a prowess.Skill, not the string 'pdf'",
+        "skills[0] must be a prowess.Skill, not the string 'pdf'",
     ),
     "a folder in place of sources": (
         lambda p, _, __: p.Catalog.from_sources("skills"),
-        "sources is a list of sources, not the string 'skills'; pass [Source.directory('skills')]",
+        "sources must be a list of sources, not the string 'skills'; pass [Source.directory('skills')]",
     ),
     "a folder in place of a source": (
         lambda p, _, __: p.Catalog.from_sources(["skills"]),
-        "sources[0] has a method load(), which the string 'skills' has not; pass Source.directory('skills')",
+        "sources[0] must have a method load(), and the string 'skills' has none; pass Source.directory('skills')",
     ),
     "a place in place of a name": (
         lambda _, catalog, __: catalog[0],
-        "a skill is looked up by its name, a string, not the int 0; catalog.skills is in order",
+        "the name of a skill must be a string, not the int 0; catalog.skills is in order",
     ),
     "a negative budget": (
         lambda p, catalog, _: p.Toolset(p.Session(catalog), budget=-1),
-        "budget is a whole number from 0 or None, not -1",
+        "budget must be a whole number from 0 or None, not -1",
     ),
     "a negative budget of a listing": (
         lambda p, catalog, _: p.render_catalog(catalog, budget=-1),
-        "budget is a whole number from 0 or None, not -1",
+        "budget must be a whole number from 0 or None, not -1",
     ),
     "a yes in place of a budget": (
         lambda p, catalog, _: p.Toolset(p.Session(catalog), budget=True),
-        "budget is a whole number from 0 or None, not True",
+        "budget must be a whole number from 0 or None, not True",
     ),
     "a negative bound of reads": (
         lambda p, catalog, _: p.Toolset(p.Session(catalog), max_bytes=-1),
-        "max_bytes is a whole number from 0 or None, not -1",
+        "max_bytes must be a whole number from 0 or None, not -1",
     ),
     "a text as the number of active skills": (
         lambda p, catalog, _: p.Session(catalog, max_active="2"),
-        "max_active is a whole number, not the string '2'",
+        "max_active must be a whole number, not the string '2'",
     ),
-    "a filter that is no text": (
+    "a filter that is not text": (
         lambda p, catalog, _: p.Session(catalog, filter=["skills/*"]),
-        "filter is a string, not the list ['skills/*']",
+        "filter must be a string, not the list ['skills/*']",
     ),
-    "a dialect that is no text": (
+    "a dialect that is not text": (
         lambda p, catalog, _: p.Toolset(p.Session(catalog), ["prowess"]),
-        "dialect is a string, not the list ['prowess']",
+        "dialect must be a string, not the list ['prowess']",
     ),
-    "a limit of a search that is no number": (
+    "a limit of a search that is not a number": (
         lambda _, catalog, __: catalog.search("pdf", "5"),
-        "limit is a whole number, not the string '5'",
+        "limit must be a whole number, not the string '5'",
     ),
-    "a limit of a search that is no whole number": (
+    "a limit of a search that is not a whole number": (
         lambda _, catalog, __: catalog.search("pdf", 1.5),
-        "limit is a whole number, not the float 1.5",
+        "limit must be a whole number, not the float 1.5",
     ),
-    "a query of a search that is no text": (
+    "a query of a search that is not text": (
         lambda _, catalog, __: catalog.search(5),
-        "query is a string, not the int 5",
+        "query must be a string, not the int 5",
     ),
-    "a query of a prompt that is no text": (
+    "a query of a prompt that is not text": (
         lambda p, catalog, _: p.Toolset(p.Session(catalog)).prompt(None),
-        "query is a string, not None",
+        "query must be a string, not None",
     ),
-    "a query of tools that is no text": (
+    "a query of tools that is not text": (
         lambda p, catalog, _: p.Toolset(p.Session(catalog)).tools(["pdf"]),
-        "query is a string, not the list ['pdf']",
+        "query must be a string, not the list ['pdf']",
     ),
-    "a query of an index that is no text": (
+    "a query of an index that is not text": (
         lambda p, catalog, _: p.Session(catalog).index(5),
-        "query is a string, not the int 5",
+        "query must be a string, not the int 5",
     ),
-    "an environment that is no mapping": (
+    "an environment that is not a mapping": (
         lambda p, _, __: p.Scripts(env="A=1"),
-        "env is a mapping of strings, not the string 'A=1'",
+        "env must be a mapping of strings, not the string 'A=1'",
     ),
     "limits that are none": (
         lambda p, catalog, _: p.Session(catalog, limits=5),
-        "limits is a prowess.Limits or None, not the int 5; pass prowess.Limits(…)",
+        "limits must be a prowess.Limits or None, not the int 5; pass prowess.Limits(…)",
     ),
     "a number in place of the user's folder": (
         lambda p, _, __: p.Installer(5),
-        "user_dir is a string or a path, not the int 5",
+        "user_dir must be a string or a path, not the int 5",
     ),
     "a working folder that is a number": (
         lambda p, catalog, _: p.Session(catalog, base_dir=5),
-        "base_dir is a string or a path, not the int 5",
+        "base_dir must be a string or a path, not the int 5",
     ),
     "a yes in words": (
         lambda p, catalog, _: p.Toolset(p.Session(catalog), hide_paths="yes"),
-        "hide_paths is True or False, not the string 'yes'",
+        "hide_paths must be True or False, not the string 'yes'",
     ),
     "a no in words": (
         lambda p, catalog, _: p.Toolset(p.Session(catalog), hint_resources="no"),
-        "hint_resources is True or False, not the string 'no'",
+        "hint_resources must be True or False, not the string 'no'",
     ),
     "a number in place of yes": (
         lambda p, catalog, _: p.Toolset(p.Session(catalog), index_in_description=1),
-        "index_in_description is True or False, not the int 1",
+        "index_in_description must be True or False, not the int 1",
     ),
     "a tool whose parenthesis is open": (
         lambda p, catalog, _: p.Session(catalog, tools=["Read", "Bash("]),
@@ -305,55 +308,55 @@ MISTAKES: dict[str, tuple[Mistake, str]] = {
     ),
     "nothing in place of a skill to grant": (
         lambda p, _, folder: p.Trust(folder / "trust.json").grant(None),
-        "what is granted is a prowess.Skill or a prowess.TrustRequest, not None",
+        "what is granted must be a prowess.Skill or a prowess.TrustRequest, not None",
     ),
     "a name in place of a skill to grant": (
         lambda p, _, folder: p.Trust(folder / "trust.json").grant("pdf"),
-        "what is granted is a prowess.Skill or a prowess.TrustRequest, not the string 'pdf'",
+        "what is granted must be a prowess.Skill or a prowess.TrustRequest, not the string 'pdf'",
     ),
     "a source without a folder": (
         lambda p, _, __: p.Source.directory(None),
-        "path is a string or a path, not None",
+        "path must be a string or a path, not None",
     ),
     "a session in place of a catalogue": (
         lambda p, catalog, _: p.Session(p.Session(catalog)),
-        "catalog is a prowess.Catalog, not a Session; pass session.catalog",
+        "catalog must be a prowess.Catalog, not a Session; pass session.catalog",
     ),
     "a folder in place of another catalogue": (
         lambda p, catalog, _: p.Session(catalog).refresh("skills"),
-        "catalog is a prowess.Catalog, not the string 'skills'; pass prowess.scan('skills')",
+        "catalog must be a prowess.Catalog, not the string 'skills'; pass prowess.scan('skills')",
     ),
     "one source in place of a list": (
         lambda p, _, folder: p.Catalog.from_sources(p.Source.directory(folder)),
-        "sources is a list of sources, not a DirectorySource; pass [source]",
+        "sources must be a list of sources, not a DirectorySource; pass [source]",
     ),
     "a slice in place of a name": (
         lambda _, catalog, __: catalog[0:1],
-        "a skill is looked up by its name, a string, not a slice; catalog.skills is in order",
+        "the name of a skill must be a string, not a slice; catalog.skills is in order",
     ),
     "a skill in place of its name": (
         lambda p, catalog, _: p.Session(catalog).activate(catalog["pdf"]),
-        "a skill is looked up by its name, a string, not a Skill; pass skill.name",
+        "the name of a skill must be a string, not a Skill; pass skill.name",
     ),
     "nothing in place of a name": (
         lambda p, catalog, _: p.Session(catalog).read_text(None),
-        "a skill is looked up by its name, a string, not None; pass skill.name",
+        "the name of a skill must be a string, not None; pass skill.name",
     ),
     "nothing in place of a message": (
         lambda p, catalog, _: p.Session(catalog).expand(None),
-        "message is a string, not None",
+        "message must be a string, not None",
     ),
     "nothing in place of a filter": (
         lambda p, catalog, _: p.Session(catalog).set_filter(None),
-        "pattern is a string, not None",
+        "pattern must be a string, not None",
     ),
     "a number in place of a filter for one call": (
         lambda p, catalog, _: p.Session(catalog).activate("pdf", filter=5),
-        "filter is a string, not the int 5",
+        "filter must be a string, not the int 5",
     ),
     "a list in place of an ambient filter": (
         lambda p, _, __: p.skill_filter(["skills/*"]).__enter__(),
-        "pattern is a string, not the list ['skills/*']",
+        "pattern must be a string, not the list ['skills/*']",
     ),
     "two tools in one text": (
         lambda p, catalog, _: p.Session(catalog, tools=["Read, Bash"]),
@@ -365,47 +368,47 @@ MISTAKES: dict[str, tuple[Mistake, str]] = {
     ),
     "any tool in a list": (
         lambda p, catalog, _: p.Session(catalog, tools=["any"]),
-        "tools is 'any' or a list of tools, not the list ['any']; pass tools='any'",
+        "tools must be 'any' or a list of tools, not the list ['any']; pass tools='any'",
     ),
     "a command in words": (
         lambda p, catalog, _: p.Session(catalog).allows("Bash", ["ls", "-l"]),
-        "command is a string, not the list ['ls', '-l']",
+        "command must be a string, not the list ['ls', '-l']",
     ),
     "nothing in place of a tool": (
         lambda p, catalog, _: p.Session(catalog).allows(None),
-        "tool is a string, not None",
+        "tool must be a string, not None",
     ),
     "a listener that nobody awaits": (
         lambda p, catalog, _: p.Session(catalog, on_event=_listen),
-        "on_event is a plain function, not a coroutine function: nobody would await it",
+        "on_event must be a plain function, not a coroutine function: nobody would await it",
     ),
     "a session in place of the catalogue of a request": (
         lambda p, catalog, _: p.TrustRequest.from_dict(_request(catalog), p.Session(catalog)),
-        "catalog is a prowess.Catalog, not a Session; pass session.catalog",
+        "catalog must be a prowess.Catalog, not a Session; pass session.catalog",
     ),
     "a no in words for the network": (
         lambda p, _, __: p.Scripts(network="no"),
-        "network is True or False, not the string 'no'",
+        "network must be True or False, not the string 'no'",
     ),
     "a yes in place of trust in a script": (
         lambda p, catalog, _: p.Scripts(sandbox="none").run(catalog["pdf"], "scripts/profile.py", trust=True),
-        "trust is a prowess.Trust or None, not the bool True; pass prowess.Trust()",
+        "trust must be a prowess.Trust or None, not the bool True; pass prowess.Trust()",
     ),
     "a name in place of a skill with scripts": (
         lambda p, _, folder: p.Scripts(sandbox="none").run("pdf", "x.py", trust=p.Trust(folder / "trust.json")),
-        "skill is a prowess.Skill, not the string 'pdf'; pass catalog[name]",
+        "skill must be a prowess.Skill, not the string 'pdf'; pass catalog[name]",
     ),
     "one tool in place of those of a parent": (
         lambda p, _, __: p.PreparedFork("pdf", "", "", "", ("Read",), 0).child_tools("Read"),
-        "offered is a list of strings, not the string 'Read'; pass ['Read']",
+        "offered must be a list of strings, not the string 'Read'; pass ['Read']",
     ),
     "a command of a sub-agent in words": (
         lambda p, _, __: p.PreparedFork("pdf", "", "", "", ("Bash(git:*)",), 0).allows("Bash", ["git", "log"]),
-        "command is a string, not the list ['git', 'log']",
+        "command must be a string, not the list ['git', 'log']",
     ),
     "a folder in place of what is listed": (
         lambda p, _, __: p.render_catalog("skills"),
-        "skills is a list of prowess.Skill, not the string 'skills'; pass prowess.scan('skills')",
+        "skills must be a list of prowess.Skill, not the string 'skills'; pass prowess.scan('skills')",
     ),
 }
 
@@ -443,18 +446,18 @@ def test_a_mistake_shows_at_most_a_line_of_what_was_given(catalog: prowess.Catal
 
 
 def test_a_folder_to_work_in_that_is_not_there_is_refused_and_not_made(tmp_path: Path) -> None:
-    with pytest.raises(prowess.SourceError, match="folder is an existing folder"):
+    with pytest.raises(prowess.SourceError, match="folder must be an existing folder"):
         prowess.Scripts(folder=tmp_path / "none")
     (tmp_path / "file").touch()
-    with pytest.raises(prowess.SourceError, match="folder is an existing folder"):
+    with pytest.raises(prowess.SourceError, match="folder must be an existing folder"):
         prowess.Scripts(folder=tmp_path / "file")
     assert not (tmp_path / "none").exists()
 
 
 def test_a_working_folder_that_is_not_there_is_refused(catalog: prowess.Catalog, tmp_path: Path) -> None:
-    with pytest.raises(prowess.SourceError, match="base_dir is an existing folder"):
+    with pytest.raises(prowess.SourceError, match="base_dir must be an existing folder"):
         prowess.Session(catalog, base_dir=tmp_path / "nope")
-    with pytest.raises(prowess.SourceError, match="base_dir is an existing folder"):
+    with pytest.raises(prowess.SourceError, match="base_dir must be an existing folder"):
         prowess.Session.restore(catalog, prowess.Session(catalog).save(), base_dir="nope")
 
 

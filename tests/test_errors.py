@@ -133,8 +133,8 @@ def test_an_error_says_what_where_and_what_to_do(kind: type[SkillError]) -> None
 
 
 def test_an_error_whose_message_says_what_to_pass_has_no_empty_advice() -> None:
-    assert str(errors.SourceError("max_commands is a whole number from 0, not -1")) == (
-        "max_commands is a whole number from 0, not -1"
+    assert str(errors.SourceError("max_commands must be a whole number from 0, not -1")) == (
+        "max_commands must be a whole number from 0, not -1"
     )
 
 

@@ -1,4 +1,4 @@
-"""``.git``, however it is spelled, comes in by no way, and is no part of a skill for anyone."""
+"""``.git``, however it is spelled, comes in by no way, and is not part of a skill for anyone."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def test_git_is_neither_listed_nor_hashed_nor_read_nor_packed(skill: prowess.Ski
 
 
 @pytest.mark.parametrize("path", [".git", "references/.GIT"])
-def test_a_link_that_is_called_git_is_no_part_either(skill: prowess.Skill, tmp_path: Path, path: str) -> None:
+def test_a_link_that_is_called_git_is_not_part_either(skill: prowess.Skill, tmp_path: Path, path: str) -> None:
     before = skill.digest()
     assert skill.dir is not None
     (skill.dir / path).parent.mkdir(exist_ok=True)

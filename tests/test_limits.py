@@ -65,33 +65,39 @@ def test_limits_cannot_be_changed_in_place() -> None:
 NONSENSE: dict[str, tuple[object, str]] = {
     "no place for a script, so that all wait for ever": (
         {"max_parallel_scripts": 0},
-        "max_parallel_scripts is a whole number from 1, not 0",
+        "max_parallel_scripts must be a whole number from 1, not 0",
     ),
-    "no place for a read": ({"max_parallel_reads": 0}, "max_parallel_reads is a whole number from 1, not 0"),
-    "no place for a fork": ({"max_parallel_forks": 0}, "max_parallel_forks is a whole number from 1, not 0"),
-    "no place for a large file": ({"max_large_reads": 0}, "max_large_reads is a whole number from 1, not 0"),
-    "pages without entries": ({"max_page_entries": 0}, "max_page_entries is a whole number from 1, not 0"),
-    "a step of no bytes": ({"head_step": 0}, "head_step is a whole number from 1, not 0"),
-    "a look at the disk without a pause": ({"watch_seconds": 0}, "watch_seconds is a number above 0, not 0"),
+    "no place for a read": ({"max_parallel_reads": 0}, "max_parallel_reads must be a whole number from 1, not 0"),
+    "no place for a fork": ({"max_parallel_forks": 0}, "max_parallel_forks must be a whole number from 1, not 0"),
+    "no place for a large file": ({"max_large_reads": 0}, "max_large_reads must be a whole number from 1, not 0"),
+    "pages without entries": ({"max_page_entries": 0}, "max_page_entries must be a whole number from 1, not 0"),
+    "a step of no bytes": ({"head_step": 0}, "head_step must be a whole number from 1, not 0"),
+    "a look at the disk without a pause": ({"watch_seconds": 0}, "watch_seconds must be a number above 0, not 0"),
     "a server that may say nothing for no time": (
         {"fetch_idle_seconds": 0.0},
-        "fetch_idle_seconds is a number above 0, not 0.0",
+        "fetch_idle_seconds must be a number above 0, not 0.0",
     ),
     "no memory for a script, which would be all there is": (
         {"max_script_memory_bytes": 0},
-        "max_script_memory_bytes is a whole number from 1, not 0",
+        "max_script_memory_bytes must be a whole number from 1, not 0",
     ),
-    "no process for a script": ({"max_script_processes": 0}, "max_script_processes is a whole number from 1, not 0"),
-    "no room for a script": ({"max_script_disk_bytes": 0}, "max_script_disk_bytes is a whole number from 1, not 0"),
-    "no file for a script": ({"max_script_files": 0}, "max_script_files is a whole number from 1, not 0"),
-    "a text": ({"max_commands": "5"}, "max_commands is a whole number from 0, not '5'"),
-    "a text as seconds": ({"max_scan_seconds": "1"}, "max_scan_seconds is a number from 0, not '1'"),
-    "a yes": ({"max_redirects": True}, "max_redirects is a whole number from 0, not True"),
-    "nothing": ({"max_body_bytes": None}, "max_body_bytes is a whole number from 0, not None"),
-    "less than nothing": ({"max_file_bytes": -1}, "max_file_bytes is a whole number from 0, not -1"),
-    "a part of a file": ({"max_files_per_skill": 2.5}, "max_files_per_skill is a whole number from 0, not 2.5"),
-    "no number": ({"max_script_seconds": float("nan")}, "max_script_seconds is a number from 0, not nan"),
-    "for ever": ({"max_script_seconds": float("inf")}, "max_script_seconds is a number from 0, not inf"),
+    "no process for a script": (
+        {"max_script_processes": 0},
+        "max_script_processes must be a whole number from 1, not 0",
+    ),
+    "no room for a script": (
+        {"max_script_disk_bytes": 0},
+        "max_script_disk_bytes must be a whole number from 1, not 0",
+    ),
+    "no file for a script": ({"max_script_files": 0}, "max_script_files must be a whole number from 1, not 0"),
+    "a text": ({"max_commands": "5"}, "max_commands must be a whole number from 0, not '5'"),
+    "a text as seconds": ({"max_scan_seconds": "1"}, "max_scan_seconds must be a number from 0, not '1'"),
+    "a yes": ({"max_redirects": True}, "max_redirects must be a whole number from 0, not True"),
+    "nothing": ({"max_body_bytes": None}, "max_body_bytes must be a whole number from 0, not None"),
+    "less than nothing": ({"max_file_bytes": -1}, "max_file_bytes must be a whole number from 0, not -1"),
+    "a part of a file": ({"max_files_per_skill": 2.5}, "max_files_per_skill must be a whole number from 0, not 2.5"),
+    "no number": ({"max_script_seconds": float("nan")}, "max_script_seconds must be a number from 0, not nan"),
+    "for ever": ({"max_script_seconds": float("inf")}, "max_script_seconds must be a number from 0, not inf"),
 }
 
 
@@ -115,7 +121,7 @@ def test_a_bound_that_shows_a_mistake_is_bounded_itself() -> None:
 
 def test_no_bound_takes_a_text_or_less_than_nothing() -> None:
     for name, given in itertools.product(FIELDS, ("1", -1)):
-        with pytest.raises(SourceError, match=f"^{name} is a"):
+        with pytest.raises(SourceError, match=f"^{name} must be a"):
             Limits(**{name: cast("Any", given)})
 
 

@@ -58,7 +58,7 @@ def test_device_names_are_known_with_any_extension_and_case(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "console", "null", "com", "com10", "lpt", "a.con", "auxiliary"])
-def test_other_names_are_no_devices(name: str) -> None:
+def test_other_names_are_not_devices(name: str) -> None:
     assert not is_device_name(name)
 
 

@@ -151,7 +151,7 @@ def test_what_a_model_sends_as_the_name_of_a_tool_is_bounded(
         assert all(len(str(value)) < 300 and str(value).isprintable() for value in (span.attributes or {}).values())
 
 
-def test_a_name_of_a_tool_that_is_no_text_is_an_error_in_its_span(
+def test_a_name_of_a_tool_that_is_not_text_is_an_error_in_its_span(
     toolset: prowess.Toolset, provider: TracerProvider, exporter: InMemorySpanExporter
 ) -> None:
     nothing: Any = None

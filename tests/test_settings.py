@@ -156,7 +156,7 @@ def test_a_variable_that_makes_no_sense_is_an_error_that_names_it(
 
 
 @pytest.mark.parametrize("text", ["nonsense", "settings = 1", "[settings", "a = " + "[" * 3000])
-def test_a_file_that_is_no_settings_is_an_error(folders: tuple[Path, Path], text: str) -> None:
+def test_a_file_that_is_not_settings_is_an_error(folders: tuple[Path, Path], text: str) -> None:
     (folders[1] / "prowess.toml").write_text(text, encoding="utf-8")
     with pytest.raises(prowess.SourceError) as caught:
         load(folders)

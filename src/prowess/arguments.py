@@ -42,13 +42,13 @@ def raise_bad_argument(argument: str, expected: str, given: object, remedy: str 
 def check_text(given: object, argument: str) -> None:
     """Raise ``SourceError`` unless the value is a string."""
     if not isinstance(given, str):
-        raise_bad_argument(argument, "is a string", given)
+        raise_bad_argument(argument, "must be a string", given)
 
 
 def check_name(given: object, remedy: str = "") -> None:
     """Raise ``SourceError`` unless the value by which a skill is looked up is a string."""
     if not isinstance(given, str):
-        raise_bad_argument("a skill", "is looked up by its name, a string", given, remedy)
+        raise_bad_argument("the name of a skill", "must be a string", given, remedy)
 
 
 def check_texts(given: Iterable[str], argument: str) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ def check_texts(given: Iterable[str], argument: str) -> tuple[str, ...]:
 
     Raises ``SourceError`` for a single string, which would count letter by letter, and for items that are not strings.
     """
-    values = _as_tuple(given, argument, "is a list of strings")
+    values = _as_tuple(given, argument, "must be a list of strings")
     for index, value in enumerate(values):
         check_text(value, f"{argument}[{index}]")
     return values
@@ -67,7 +67,7 @@ def check_variables(given: Iterable[str], argument: str) -> tuple[str, ...]:
     names = check_texts(given, argument)
     for name in names:
         if not name or "=" in name or "\0" in name:
-            raise_bad_argument(argument, "is a list of names of variables", name)
+            raise_bad_argument(argument, "must be a list of names of variables", name)
     return names
 
 
@@ -84,14 +84,14 @@ def _as_tuple(given: Iterable[Any], argument: str, expected: str) -> tuple[Any, 
 def check_flag(given: object, argument: str) -> None:
     """Raise ``SourceError`` unless the value is ``True`` or ``False``: a string such as ``"no"`` is true."""
     if not isinstance(given, bool):
-        raise_bad_argument(argument, "is True or False", given)
+        raise_bad_argument(argument, "must be True or False", given)
 
 
 def check_number(given: object, argument: str) -> None:
     """Raise ``SourceError`` unless the value is a whole number; it may be below 0."""
     # To Python ``True`` is the number 1, which nobody means.
     if not isinstance(given, int) or isinstance(given, bool):
-        raise_bad_argument(argument, "is a whole number", given)
+        raise_bad_argument(argument, "must be a whole number", given)
 
 
 def check_count(given: object, argument: str, *, optional: bool = False) -> None:
@@ -99,23 +99,23 @@ def check_count(given: object, argument: str, *, optional: bool = False) -> None
     if optional and given is None:
         return
     if not isinstance(given, int) or isinstance(given, bool) or given < 0:
-        raise SourceError(f"{argument} is a whole number from 0{' or None' if optional else ''}, not {given!r}")
+        raise SourceError(f"{argument} must be a whole number from 0{' or None' if optional else ''}, not {given!r}")
 
 
 def check_instance(given: object, argument: str, kind: type, *, optional: bool = False, remedy: str = "") -> None:
     """Raise ``SourceError`` unless the value is of the class ``kind``, or ``None`` where that is ``optional``."""
     if isinstance(given, kind) or (optional and given is None):
         return
-    raise_bad_argument(argument, f"is a prowess.{kind.__name__}{' or None' if optional else ''}", given, remedy)
+    raise_bad_argument(argument, f"must be a prowess.{kind.__name__}{' or None' if optional else ''}", given, remedy)
 
 
 def check_callable(given: object, argument: str) -> None:
     """Raise ``SourceError`` unless the value can be called, or is ``None``."""
     if given is not None and not callable(given):
-        raise_bad_argument(argument, "is callable", given)
+        raise_bad_argument(argument, "must be callable", given)
 
 
 def check_method(given: object, argument: str, method: str, remedy: str) -> None:
     """Raise ``SourceError`` unless the value has that method."""
     if not callable(getattr(given, method, None)):
-        raise SourceError(f"{argument} has a method {method}(), which {describe_value(given)} has not; {remedy}")
+        raise SourceError(f"{argument} must have a method {method}(), and {describe_value(given)} has none; {remedy}")

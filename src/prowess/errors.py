@@ -199,7 +199,7 @@ class EmptySkillBodyError(SkillValidationError):
 
 
 class UnknownSkillError(SkillError, KeyError):
-    """There is no skill of that name; the message lists the names that exist, the nearest first."""
+    """There is no skill with that name; the message lists the names that exist, the nearest first."""
 
     code = "unknown-skill"
 

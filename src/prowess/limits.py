@@ -53,7 +53,7 @@ def resolve_bound(given: Bound, usual: int) -> int:
         return usual
     if not _is_count(given):
         raise SourceError(
-            f"max_bytes is a whole number from 0, or None for no bound, not {given!r}", code="bad-argument"
+            f"max_bytes must be a whole number from 0, or None for no bound, not {given!r}", code="bad-argument"
         )
     return given
 
@@ -475,7 +475,7 @@ def _check_bound(name: str, given: Any, *, is_whole: bool) -> None:
     least = "from 0" if can_be_zero else "from 1" if is_whole else "above 0"
     shown = repr(given)
     shown = shown if len(shown) <= _MAX_SHOWN_CHARS else f"{shown[:_MAX_SHOWN_CHARS]}…"
-    raise SourceError(f"{name} is a {'whole ' if is_whole else ''}number {least}, not {shown}")
+    raise SourceError(f"{name} must be a {'whole ' if is_whole else ''}number {least}, not {shown}")
 
 
 def narrow_limits(limits: Limits, by: Limits) -> Limits:

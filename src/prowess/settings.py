@@ -405,7 +405,7 @@ def _check_value(spec: SettingSpec, value: object, origin: str) -> Value:
     if spec.choices and value not in spec.choices:
         shown = ", ".join(choice or "''" for choice in spec.choices)
         raise SourceError(
-            f"setting {spec.name!r} is one of {shown}, not {scrub_text(str(value))[:80]!r}", origin, "bad-setting"
+            f"setting {spec.name!r} must be one of {shown}, not {scrub_text(str(value))[:80]!r}", origin, "bad-setting"
         )
     return value  # type: ignore[return-value]  # the check above proves it
 

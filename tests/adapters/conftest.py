@@ -14,5 +14,5 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
-    """The folder ``skills`` with the skills of ``write_library``; examples look for a folder of that name."""
+    """The folder ``skills`` with the skills of ``write_library``; examples look for a folder with that name."""
     return write_library(tmp_path / "skills")

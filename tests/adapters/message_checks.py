@@ -497,7 +497,7 @@ def check_changed_files(api: Api, library: Path) -> None:
         again = api.run(skills, client, asked.messages, conversation="c", decisions=decisions)
         assert again.pending[0].request.digest != asked.pending[0].request.digest
         assert len(provider.requests) == 1
-        # The same answer once more, as of a client that repeats its request, is no answer to the new question.
+        # The same answer once more, as of a client that repeats its request, is not an answer to the new question.
         with pytest.raises(NotTrustedError, match="nobody waits for a decision"):
             api.run(skills, client, again.messages, conversation="c", decisions=decisions)
         decisions = {again.pending[0].id: True}
@@ -935,7 +935,7 @@ def check_mistakes(api: Api, library: Path) -> None:
             ({"tools": [make_tool("load_skill", print)]}, "two tools are named 'load_skill'"),
             ({"tools": [print]}, "HostTool"),
             ({"saved": "x"}, "saved"),
-            ({"decisions": {"call_1": "always"}}, "a decision is True or False"),
+            ({"decisions": {"call_1": "always"}}, "a decision must be True or False"),
         ):
             with pytest.raises(SourceError, match=said):
                 skills.run(client, **{**api.arguments("hello"), **wrong})

@@ -422,7 +422,7 @@ def test_approvals_count_for_one_call_in_any_order(library: Path, *, is_lost: bo
     check_orders(library, open_host)
 
 
-def test_refused_call_of_a_tool_of_the_host_is_no_matter_of_ours(library: Path) -> None:
+def test_a_refused_call_of_a_host_tool_is_left_to_the_host(library: Path) -> None:
     sent: list[str] = []
 
     @tool(approval_mode="always_require")
@@ -441,7 +441,7 @@ def test_refused_call_of_a_tool_of_the_host_is_no_matter_of_ours(library: Path) 
     assert (asyncio.run(refuse()).text, sent) == ("As you wish.", [])
 
 
-def test_approval_is_no_grant(library: Path, tmp_path: Path) -> None:
+def test_approval_is_not_a_grant(library: Path, tmp_path: Path) -> None:
     trust = prowess.Trust(tmp_path / "trust.json", policy="defer")
     client = ScriptedClient(call(*RUN_COUNT), "Two.", call(*RUN_COUNT))
     agent = make_agent(Skills(library, scripts=True, trust=trust), client)

@@ -140,7 +140,7 @@ def test_changed_files_are_asked_about_again(library: Path) -> None:
     checks.check_changed_files(API, library)
 
 
-def test_approval_is_no_grant(library: Path, tmp_path: Path) -> None:
+def test_approval_is_not_a_grant(library: Path, tmp_path: Path) -> None:
     checks.check_no_grant(API, library, tmp_path)
 
 

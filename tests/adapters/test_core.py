@@ -218,7 +218,7 @@ def forge(saved: str, **changes: Any) -> str:
         lambda _: "[" * 100_000,
     ],
 )
-def test_text_that_is_no_save_is_refused(skills: SkillsAdapter, damage: Callable[[str], str]) -> None:
+def test_text_that_is_not_a_save_is_refused(skills: SkillsAdapter, damage: Callable[[str], str]) -> None:
     saved = skills.conversations.begin().save()
     with pytest.raises(SourceError):
         skills.conversations.open("a", damage(saved))
@@ -266,7 +266,7 @@ def test_yes_counts_after_a_restart(acting: Conversation, library: Path) -> None
     assert "0 words" in again.call("run_skill_script", COUNT, call_id="1", decision=True).content
 
 
-def test_approval_is_no_part_of_a_save(acting: Conversation, library: Path) -> None:
+def test_approval_is_not_part_of_a_save(acting: Conversation, library: Path) -> None:
     acting.call("run_skill_script", COUNT, call_id="1")
     acting.call("run_skill_script", COUNT, call_id="1", decision=True)
     again = SkillsAdapter(library, scripts=PLAIN).conversations.open("c", acting.save())
@@ -776,7 +776,9 @@ def test_iterators_can_be_given_once_and_count_for_every_conversation(library: P
 def test_catalogue_within_a_list_and_a_name_without_a_list_are_mistakes(library: Path) -> None:
     with pytest.raises(SourceError, match="not a Catalog; pass a catalogue alone"):
         load_skills([scan(library), library])  # type: ignore[list-item]
-    with pytest.raises(SourceError, match=r"allowed is a list of strings, not the string 'greet'; pass \['greet'\]"):
+    with pytest.raises(
+        SourceError, match=r"allowed must be a list of strings, not the string 'greet'; pass \['greet'\]"
+    ):
         SkillsAdapter(library, allowed="greet")
 
 

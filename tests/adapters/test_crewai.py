@@ -60,7 +60,7 @@ def test_listing_is_in_the_system_text_once_and_stays_the_same(library: Path) ->
     assert systems.pop().count("<available_skills>") == 1
 
 
-def test_braces_in_a_description_are_no_input_of_a_crew(library: Path) -> None:
+def test_braces_in_a_description_are_not_input_of_a_crew(library: Path) -> None:
     (library / "braces").mkdir()
     (library / "braces/SKILL.md").write_text("---\nname: braces\ndescription: Fills {topic} in {other}.\n---\nHi.\n")
     skills = Skills(library)

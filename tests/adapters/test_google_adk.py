@@ -460,7 +460,7 @@ def test_approvals_count_for_one_call_in_any_order(library: Path, tmp_path: Path
     check_orders(library, open_host)
 
 
-def test_approval_is_no_grant(library: Path, tmp_path: Path) -> None:
+def test_approval_is_not_a_grant(library: Path, tmp_path: Path) -> None:
     trust = prowess.Trust(tmp_path / "trust.json", policy="defer")
     model = ScriptedModel.play(call(*RUN_COUNT), "Two.", call(*RUN_COUNT))
     runner = make_runner(make_agent(Skills(library, scripts=True, trust=trust), model))

@@ -464,7 +464,7 @@ def test_refused_call_does_not_run(library: Path, tmp_path: Path, answer: object
 
 
 @pytest.mark.parametrize("answer", ["yes", 1, {"type": "edit"}, {"decisions": []}])
-def test_answer_that_is_no_decision_is_an_error_and_can_be_given_again(library: Path, answer: object) -> None:
+def test_answer_that_is_not_a_decision_is_an_error_and_can_be_given_again(library: Path, answer: object) -> None:
     agent, _ = ask_script(library)
     with pytest.raises(ValidationError):
         agent.invoke(Command(resume=answer), thread())
@@ -523,7 +523,7 @@ def test_model_learns_that_a_call_was_cut_off_after_its_approval(library: Path, 
     assert state["messages"][-1].text == "I look."
 
 
-def test_approval_is_no_grant(library: Path) -> None:
+def test_approval_is_not_a_grant(library: Path) -> None:
     trust = prowess.Trust(policy="defer")
     agent, skills = ask_script(library, "Two.", load("count-words"), calls(("run_skill_script", SCRIPT)), trust=trust)
     agent.invoke(Command(resume=True), thread())

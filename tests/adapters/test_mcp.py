@@ -101,7 +101,7 @@ def test_changed_files_are_asked_about_again(library: Path, mode: str) -> None:
 
 
 @MODES
-def test_approval_is_no_grant(library: Path, mode: str) -> None:
+def test_approval_is_not_a_grant(library: Path, mode: str) -> None:
     checks.check_second_question(MCP, library, mode)
 
 

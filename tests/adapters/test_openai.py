@@ -150,7 +150,7 @@ def test_changed_files_are_asked_about_again(api: checks.Api, library: Path) -> 
     checks.check_changed_files(api, library)
 
 
-def test_approval_is_no_grant(api: checks.Api, library: Path, tmp_path: Path) -> None:
+def test_approval_is_not_a_grant(api: checks.Api, library: Path, tmp_path: Path) -> None:
     checks.check_no_grant(api, library, tmp_path)
 
 

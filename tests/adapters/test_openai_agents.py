@@ -528,7 +528,7 @@ def test_saved_run_with_a_context_goes_on_where_the_program_names_its_conversati
     assert ("attach(agent, conversation=…)" in caplog.text) is not is_named
 
 
-def test_arguments_that_are_no_json_run_nothing_where_people_are_asked(library: Path, tmp_path: Path) -> None:
+def test_arguments_that_are_not_json_run_nothing_where_people_are_asked(library: Path, tmp_path: Path) -> None:
     """The SDK interrupts such a call of a tool that may need approval, whatever the tool would say."""
     model = script([function_call("run_skill_script", "{not JSON", call_id="call-1")], say())
     skills, agent, _ = make_counting(library, tmp_path, model)
@@ -653,7 +653,7 @@ def test_changed_files_are_asked_about_again(library: Path, tmp_path: Path) -> N
     assert "something else" in outputs(run(agent, state))[-1]
 
 
-def test_approval_is_no_grant(library: Path, tmp_path: Path) -> None:
+def test_approval_is_not_a_grant(library: Path, tmp_path: Path) -> None:
     model = script(call("run_skill_script", **COUNT), say(), call("run_skill_script", **COUNT))
     _, agent, trust = make_counting(library, tmp_path, model)
     state = run(agent).to_state()
@@ -798,7 +798,7 @@ def test_script_in_a_child_waits_for_nobody_and_does_not_run(
     result = run(agent, run_config=RunConfig(model_provider=Models(child)))
     assert result.interruptions == []
     assert "nothing was done" in child.calls[1].input[-1]["output"]
-    # A second call with the id of the first, as models make them that number their calls anew, is no approval either.
+    # A second call with the id of the first, as of models that number their calls anew, is not an approval either.
     tool = next(tool for tool in child.calls[0].tools if tool.name == "run_skill_script")
     again = ToolContext(None, Usage(), tool.name, "call-1", json.dumps(COUNT))
     assert "nothing was done" in asyncio.run(tool.on_invoke_tool(again, json.dumps(COUNT)))
@@ -970,7 +970,7 @@ def test_spans_nest_in_the_framework_own(library: Path, recorder: Recorder) -> N
     assert parent.span_id == request.get_span_context().span_id
 
 
-def test_events_outside_of_a_trace_are_no_spans(library: Path, recorder: Recorder) -> None:
+def test_events_outside_of_a_trace_are_not_spans(library: Path, recorder: Recorder) -> None:
     Skills(library, on_event=trace_events()).session("ann").activate("greet")
     assert recorder.spans == []
 

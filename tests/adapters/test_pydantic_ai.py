@@ -440,7 +440,7 @@ def test_yes_that_a_cancelled_run_has_used_raises(library: Path) -> None:
     asyncio.run(main())
 
 
-def test_approval_is_no_grant(library: Path, tmp_path: Path) -> None:
+def test_approval_is_not_a_grant(library: Path, tmp_path: Path) -> None:
     trust = Trust(tmp_path / "trust.json", policy="defer")
     _, agent, asked = ask(library, "Counted.", trust=trust)
     resume(agent, asked, allow=True)

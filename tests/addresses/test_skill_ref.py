@@ -47,7 +47,7 @@ def test_a_reference_is_read_and_written_alike(text: str, org: str, name: str, v
         "@acme/" + "x" * 101,
     ],
 )
-def test_what_is_no_reference_is_refused(text: str) -> None:
+def test_what_is_not_a_reference_is_refused(text: str) -> None:
     with pytest.raises(BadReferenceError) as caught:
         SkillRef.parse(text)
     assert caught.value.code in {"bad-reference", "bad-version"}
@@ -75,7 +75,7 @@ def test_a_text_that_begins_like_a_path_is_a_path_of_this_machine(text: str) -> 
 
 
 @pytest.mark.parametrize("text", [".", "..", "~/x", "rel/path", "", "@acme/pdf", ".\\x", "C:\\x"])
-def test_any_other_text_is_no_path_of_this_machine(text: str) -> None:
+def test_any_other_string_is_not_a_path_of_this_machine(text: str) -> None:
     assert not is_local_path(text)
 
 
@@ -91,7 +91,7 @@ def test_tags_branches_and_commits_are_versions(text: str) -> None:
         *("x/", "a//b", ".x", "a/.x", "x.lock", "a.lock/b", "x.", "+x", "a:b", "a~1", "a?b", "a*b", "a[b", "a\\b", "é"),
     ],
 )
-def test_what_git_could_take_for_something_else_is_no_version(text: str) -> None:
+def test_what_git_could_take_for_something_else_is_not_a_version(text: str) -> None:
     with pytest.raises(BadReferenceError) as caught:
         check_version(text)
     assert caught.value.code == "bad-version"

@@ -94,7 +94,7 @@ def test_the_version_may_be_left_out(text: str, kind: str, address: str) -> None
         (f"{HUB}/tree/v1/packages/a@b", "v1", "packages/a@b", ()),
     ],
 )
-def test_marks_are_decoded_after_the_split_and_a_repeated_part_is_no_contradiction(
+def test_marks_are_decoded_after_the_split_and_a_repeated_part_is_not_a_contradiction(
     text: str, ref: str, subpath: str, skills: tuple[str, ...]
 ) -> None:
     spec = parse_source(text)

@@ -164,7 +164,7 @@ def test_task_passes_with_the_skill_and_not_without_it(desk: Desk) -> None:
     assert (without.right, without.runs, without.loaded) == (0, 2, 0)
     assert set(with_skill.verdicts.values()) == {2}
     assert set(without.verdicts.values()) == {0}
-    # What a model cannot do without the skill is no failure of the skill.
+    # What a model cannot do without the skill is not a failure of the skill.
     assert report.score == 1.0
     assert list(desk.scene.work.iterdir()) == []
 
@@ -445,7 +445,7 @@ def test_results_go_on_after_a_line_that_a_crash_has_cut(desk: Desk) -> None:
     assert desk.made == []
 
 
-def test_file_of_something_else_is_no_file_of_results(desk: Desk) -> None:
+def test_file_of_something_else_is_not_a_file_of_results(desk: Desk) -> None:
     other = desk.base / "notes.txt"
     other.write_text("my notes\n")
     other.chmod(0o600)

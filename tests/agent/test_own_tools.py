@@ -194,7 +194,7 @@ def test_folder_that_flips_to_a_link_never_shows_names_outside(tmp_path: Path) -
     assert seen == {"mine.txt"}
 
 
-def test_names_that_are_no_text_are_listed_so_that_they_can_be_sent(scene: Scene) -> None:
+def test_names_that_are_not_text_are_listed_so_that_they_can_be_sent(scene: Scene) -> None:
     for name in (b"bad\xff", b"two\nlines"):
         try:
             os.mkdir(os.path.join(os.fsencode(scene.work), name))  # noqa: PTH102, PTH118 - names in bytes
@@ -280,7 +280,7 @@ def test_run_in_a_folder_that_cannot_be_protected_ends_before_the_model_is_asked
     assert [event.kind for event in scene.events] == ["start", "end"]
 
 
-def test_large_folder_is_no_obstacle_without_commands(scene: Scene) -> None:
+def test_a_large_folder_is_fine_without_commands(scene: Scene) -> None:
     (scene.work / "a.txt").write_text("a")
     limits = prowess.Limits(max_searched_entries=0)
     turns = (call("Read", path="a.txt"), "Done.")

@@ -225,7 +225,7 @@ def test_existing_file_is_not_overwritten(path: str) -> None:
 @pytest.mark.parametrize(
     "content", ["", "mine\n", '{"version": 1}\n', '{"version": 2, "event": "start", "key": "x"}\n']
 )
-def test_file_that_is_no_transcript_is_refused(path: str, content: str) -> None:
+def test_file_that_is_not_a_transcript_is_refused(path: str, content: str) -> None:
     with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 - a path as text
         file.write(content)
     with pytest.raises(prowess.SourceError) as caught:

@@ -157,7 +157,11 @@ def test_a_folder_without_evals_is_an_error(tmp_path: Path) -> None:
 
 
 MALFORMED = [
-    ('[\n  {"query": "a", "should_trigger": "no"}\n]', 2, "'should_trigger' is true or false, not the string 'no'"),
+    (
+        '[\n  {"query": "a", "should_trigger": "no"}\n]',
+        2,
+        "'should_trigger' must be true or false, not the string 'no'",
+    ),
     ('[{"query": "a"},\n {"querry": "b"}]', 2, "unknown key 'querry'; is 'query' meant?"),
     ('[{"query": "a",\n  "should_triger": false}]', 2, "unknown key 'should_triger'; is 'should_trigger' meant?"),
     ('[{"query": "a", "shouldTrigger": false}]', 1, "is 'should_trigger' meant?"),
@@ -168,7 +172,7 @@ MALFORMED = [
         "unknown key 'trigger': whether the query is for the skill is said by 'should_trigger'",
     ),
     ('[{"query": "a"}, "b"]', 1, "an entry is an object such as {\"query\": …}, not the string 'b'"),
-    ('[{"query": 5}]', 1, "'query' is a string, not a number"),
+    ('[{"query": 5}]', 1, "'query' must be a string, not a number"),
     ('[{"should_trigger": true}]', 1, "the entry has no query"),
     ('[{"query": "a", "should_trigger": true, "should_trigger": false}]', 1, "occurs twice"),
     ('{"eval": [{"prompt": "a"}]}', 1, "unknown key 'eval'; is 'evals' meant?"),

@@ -245,7 +245,7 @@ def test_a_file_in_another_spelling_gets_its_name_and_keeps_what_it_says(
     assert prowess.check(folder).ok(strict=True)
 
 
-def test_a_file_that_is_no_skill_keeps_its_name(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_skill_keeps_its_name(tmp_path: Path) -> None:
     (tmp_path / "skill.md").write_text("# How to learn\n", encoding="utf-8")
     assert not prowess.fix(tmp_path / "skill.md")
 

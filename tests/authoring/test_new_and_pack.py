@@ -122,7 +122,7 @@ def test_a_skill_that_is_there_gives_way_whole_when_that_was_asked_for(skill: Pa
 
 
 @pytest.mark.parametrize("kind", ["folder", "file", "link"])
-def test_what_is_no_skill_never_gives_way(skill: Path, tmp_path: Path, kind: str) -> None:
+def test_what_is_not_a_skill_never_gives_way(skill: Path, tmp_path: Path, kind: str) -> None:
     prowess.write_packed(prowess.pack(skill), tmp_path / "x.skill")
     place = tmp_path / "new" / "csv-report"
     place.parent.mkdir()

@@ -73,7 +73,7 @@ def test_a_code_span_after_an_exclamation_mark_is_a_command(body: str, text: str
 def test_a_block_may_be_a_command_and_a_backslash_keeps_text(
     body: str, text: str, expanded: Callable[..., str]
 ) -> None:
-    """S2-31: both are additions; blanks alone are no command."""
+    """S2-31: both are additions; blanks alone are not command."""
     assert expanded(body) == text
 
 
@@ -302,7 +302,7 @@ def test_the_skill_cannot_end_its_element() -> None:
     ],
 )
 def test_frontmatter_is_taken_off_as_a_whole(content: str, body: str) -> None:
-    """S2-40: blank lines after it stay, and one without an end is no frontmatter."""
+    """S2-40: blank lines after it stay, and one without an end is not frontmatter."""
     message = prowess.fork_user_message(prowess.PreparedFork("a", "", content))
     assert message == f'Use the following skill.\n\n<skill name="a">\n{body}\n</skill>'
 

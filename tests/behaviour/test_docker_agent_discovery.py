@@ -10,14 +10,14 @@ import prowess
 Put = Callable[..., Path]
 
 
-def test_what_is_no_known_place_is_refused(tmp_path: Path) -> None:
+def test_what_is_not_a_known_place_is_refused(tmp_path: Path) -> None:
     """S2-1: an agent that is not in the table is an error, not silently nothing."""
     with pytest.raises(prowess.SourceError) as caught:
         prowess.discover(cwd=tmp_path, home=tmp_path / "home", agents=["no-such-agent"])
     assert caught.value.code == "unknown-agent"
 
 
-def test_an_address_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_is_not_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """S2-1: scanning looks at folders only, so an address finds nothing and nothing is fetched."""
     monkeypatch.chdir(tmp_path)
     assert len(prowess.scan("https://skills.invalid/")) == 0

@@ -78,7 +78,7 @@ def test_an_entry_without_a_file_of_instructions_is_left_out_with_an_issue(site:
 def test_whatever_fails_gives_no_skills_and_an_issue(
     site: Site, load: Load, body: bytes, status: int, code: str
 ) -> None:
-    """S2-16: what is no JSON, a failing server, no index: nothing is raised, and the catalogue says why it is empty."""
+    """S2-16: what is not JSON, a failing server, no index: nothing is raised; the catalogue says why it is empty."""
     site.put(f"{OLD}/index.json", body, status)
     catalog = load()
     assert len(catalog) == 0

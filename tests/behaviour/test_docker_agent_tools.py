@@ -97,7 +97,7 @@ def test_without_skills_there_are_no_tools_and_no_instructions() -> None:
 
 
 def test_files_are_offered_when_a_skill_has_some(library: Path, put: Put, tmp_path: Path) -> None:
-    """S2-24: whichever source it is from; a SKILL.md alone is no file to read."""
+    """S2-24: whichever source it is from; a SKILL.md alone is not a file to read."""
     put("bare/csv")
     bare = prowess.Source.directory(tmp_path / "bare")
     inline = prowess.Source.inline("greet", "Greets.", "Say hello.")
@@ -259,7 +259,7 @@ def test_two_dots_within_a_name_are_part_of_it(toolset: prowess.Toolset, library
     assert toolset.call("read_skill_file", {"skill_name": "pdf", "path": "a..b.md"}).content == "dots\n"
 
 
-def test_a_link_is_no_file_of_the_skill(toolset: prowess.Toolset, library: Path) -> None:
+def test_a_link_is_not_a_file_of_the_skill(toolset: prowess.Toolset, library: Path) -> None:
     """S2-28: wherever it leads."""
     (library / "pdf/link.md").symlink_to("../../secret/SKILL.md")
     result = toolset.call("read_skill_file", {"skill_name": "pdf", "path": "link.md"})
@@ -345,13 +345,13 @@ def test_a_command_without_a_request_gives_the_skill_alone(toolset: prowess.Tool
 @pytest.mark.parametrize(
     "message", ["", "/", "pdf fill", "/pd fill", "/PDF fill", "//pdf", "/pdf/x", "see /pdf", "hello"]
 )
-def test_what_is_no_command_gives_nothing(message: str, toolset: prowess.Toolset) -> None:
+def test_what_is_not_a_command_gives_nothing(message: str, toolset: prowess.Toolset) -> None:
     """S2-43: another first character, or a name that is not exactly that of a skill."""
     assert toolset.session.expand(message) == ""
 
 
 def test_a_command_for_a_fork_gives_nothing_and_the_host_prepares_it(put: Put, tmp_path: Path) -> None:
-    """S2-43: a fork is no text for this conversation; a host that runs none may ask for it all the same."""
+    """S2-43: a fork is not text for this conversation; a host that runs none may ask for it all the same."""
     put("audit", fields="context: fork\n", body="Audit it.\n")
     toolset = tools_of(prowess.Source.directory(tmp_path))
     assert (toolset.session.expand("/audit src"), toolset.session.active_skills) == ("", ())

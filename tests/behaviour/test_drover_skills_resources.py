@@ -55,7 +55,7 @@ def test_absolute_paths_and_two_dots_are_refused(path: str, pdf: prowess.Skill) 
 
 
 def test_a_file_is_read_as_utf_8_text(pdf: prowess.Skill) -> None:
-    """S3-24: what is no text is an error that says so, and a name may begin with two dots."""
+    """S3-24: what is not text is an error that says so, and a name may begin with two dots."""
     assert pdf.dir is not None
     (pdf.dir / "..x").write_text("Grüße\n", encoding="utf-8")
     (pdf.dir / "latin").write_bytes("Grüße\n".encode("latin-1"))

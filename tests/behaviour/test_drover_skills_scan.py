@@ -11,7 +11,7 @@ Put = Callable[..., Path]
 
 
 def test_roots_are_scanned_in_order_and_absent_ones_skipped(put: Put, tmp_path: Path) -> None:
-    """S3-15: a missing root is information; one that is no folder is skipped and recorded."""
+    """S3-15: a missing root is information; one that is not a folder is skipped and recorded."""
     put("b/pdf", description="Of b.")
     put("a/pdf", description="Of a.")
     (tmp_path / "file").touch()
@@ -102,7 +102,7 @@ def test_a_linked_folder_that_leads_out_is_not_followed(put: Put, tmp_path: Path
     assert len(prowess.scan(tmp_path / "root")) == 0
 
 
-def test_a_skill_file_that_is_no_file_is_an_issue(put: Put, tmp_path: Path) -> None:
+def test_a_skill_file_that_is_not_a_file_is_an_issue(put: Put, tmp_path: Path) -> None:
     """S3-19: what cannot be read is recorded, and its folder searched like any other."""
     (tmp_path / "odd/SKILL.md").mkdir(parents=True)
     put("odd/pdf")

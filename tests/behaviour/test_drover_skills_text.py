@@ -39,7 +39,7 @@ def test_dashes_open_the_file_after_nothing_but_blanks(opener: str) -> None:
     assert prowess.parse_skill(skill_text().replace("---\n", opener, 1)).skill.name == "pdf"
 
 
-def test_text_before_the_dashes_is_no_frontmatter() -> None:
+def test_text_before_the_dashes_is_not_frontmatter() -> None:
     """S3-1: the fields of a quoted example further down are not the file's."""
     assert isinstance(refused("Intro\n" + skill_text()), prowess.NoFrontmatterError)
 
@@ -162,7 +162,7 @@ def test_metadata_is_text_to_text_as_written() -> None:
     assert prowess.parse_skill(skill_text()).skill.metadata == {}
 
 
-def test_a_metadata_value_that_is_no_text_is_a_violation_kept_as_json() -> None:
+def test_a_metadata_value_that_is_not_text_is_a_violation_kept_as_json() -> None:
     """S3-8: the issue names the key; lenient loading keeps what was written."""
     more = "metadata:\n  a: b\n  c:\n    - d\n    - 1\n"
     assert named(refused(skill_text(more)).issues) == [("metadata-not-text", "metadata.c")]
@@ -188,7 +188,7 @@ def test_allowed_tools_keep_the_text_or_join_the_list() -> None:
 
 @pytest.mark.parametrize("items", ["  - Read\n  - ''\n", "  - Read\n  - [Edit]\n", "  - Read\n  -\n"])
 def test_bad_items_of_allowed_tools_are_a_violation_and_the_good_ones_stay(items: str) -> None:
-    """S3-9: empty items and items that are no text."""
+    """S3-9: empty items and items that are not text."""
     more = f"allowed-tools:\n{items}"
     assert named(refused(skill_text(more)).issues) == [("wrong-type", "allowed-tools")]
     assert lenient(more).skill.allowed_tools == ("Read",)

@@ -121,7 +121,7 @@ def test_kinds_of_files_that_are_missing_are_not_counted(put: Put, tmp_path: Pat
 
 
 def test_loading_gives_the_body_alone_without_files_or_hints(session: prowess.Session, tmp_path: Path) -> None:
-    """S3-28: hints can be switched off; a README alone is no reason for one."""
+    """S3-28: hints can be switched off; a README alone is not a reason for one."""
     (tmp_path / "csv/README.md").touch()
     assert tools_of(session).call("skill_load", {"name": "csv"}).content == "Profile it: !`ls`."
     assert tools_of(session, hint_resources=False).call("skill_load", {"name": "pdf"}).content == "Fill it."
@@ -160,7 +160,7 @@ def test_a_path_that_leads_out_is_refused_in_fixed_words(path: str, rule: str, s
 
 
 def test_a_skill_without_files_says_so(session: prowess.Session) -> None:
-    """S3-29: which is no error."""
+    """S3-29: which is not an error."""
     result = tools_of(session).call("skill_resource", {"name": "csv"})
     assert (result.is_error, result.content) == (False, "(no supporting files)")
 

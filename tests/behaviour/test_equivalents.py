@@ -378,7 +378,7 @@ def test_a_list_with_a_name_that_no_skill_has_is_refused_when_the_toolset_is_mad
     assert toolset.prompt().endswith("for one of these:\n\n- pdf: Does one thing.")
 
 
-def test_a_file_that_is_no_text_cannot_be_read_by_the_tool(put: Put, tmp_path: Path) -> None:
+def test_a_file_that_is_not_text_cannot_be_read_by_the_tool(put: Put, tmp_path: Path) -> None:
     """S3-30: the result is that of any file that cannot be read. That system replaces the bytes that are not text."""
     folder = put("pdf").parent / "assets"
     folder.mkdir()
@@ -416,7 +416,7 @@ def test_the_later_place_and_the_later_folder_win_when_that_is_asked_for(put: Pu
     assert [Path(lost.location).parent.name for lost in catalog.shadowed] == ["pdf", "a"]
 
 
-def test_arguments_that_are_null_are_no_object(put: Put, tmp_path: Path) -> None:
+def test_arguments_that_are_null_are_not_object(put: Put, tmp_path: Path) -> None:
     """S0-33: every other mistake is reported in the words and the order of that system."""
     put("pdf")
     toolset = prowess.Toolset(prowess.Session(prowess.scan(tmp_path)), "load_skill")
@@ -524,7 +524,7 @@ def test_an_absolute_path_is_made_relative_by_the_host(put: Put, tmp_path: Path)
         skill.read_bytes("/etc/passwd".lstrip("/"))
 
 
-def test_a_pattern_that_is_no_literal_folder_matches_one_place(put: Put, tmp_path: Path) -> None:
+def test_a_pattern_that_is_not_a_literal_folder_matches_one_place(put: Put, tmp_path: Path) -> None:
     """S1-39: a set of one character turns a literal folder into a pattern."""
     put("skills/billing", name="billing")
     put("skills/billing/refund")

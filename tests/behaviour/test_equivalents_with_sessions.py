@@ -105,7 +105,7 @@ def test_arguments_may_be_parsed_by_the_host(put: Put, tmp_path: Path) -> None:
 def test_arguments_are_compared_with_their_case(
     dialect: prowess.DialectName, missing: str, bad: str, put: Put, tmp_path: Path
 ) -> None:
-    """S0-33, S1-53: those systems ignore it. No text at all is no arguments, and null is not an object."""
+    """S0-33, S1-53: those systems ignore it. An empty string means no arguments, and null is not an object."""
     put("pdf")
     toolset = prowess.Toolset(prowess.Session(prowess.scan(tmp_path)), dialect)
     (name,) = toolset.tools()[0].parameters["required"]
@@ -355,8 +355,8 @@ def test_a_host_writes_the_message_of_a_fork_itself(put: Put, tmp_path: Path) ->
     assert f'<skill name="{prepared.skill_name}">\n{body}\n</skill>' == '<skill name="pdf">\nSay </skill>.\n\n</skill>'
 
 
-def test_roots_that_are_no_folders_may_be_left_out(put: Put, tmp_path: Path) -> None:
-    """S3-15: a host leaves them out before the scan, and no issue reports them. An empty text is no root."""
+def test_roots_that_are_not_folders_may_be_left_out(put: Put, tmp_path: Path) -> None:
+    """S3-15: a host leaves them out before the scan, and no issue reports them. An empty string is not a root."""
     notes = put("skills/pdf").with_name("notes.txt")
     notes.touch()
     roots = [notes, tmp_path / "none", tmp_path / "skills"]

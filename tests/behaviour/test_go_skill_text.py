@@ -27,7 +27,7 @@ def violations(front: prowess.Frontmatter) -> list[str]:
 
 
 def test_name_description_tags_and_version_are_read_and_other_keys_kept() -> None:
-    """S0-1: four fields are known here; a key that is not known is no error and stays readable."""
+    """S0-1: four fields are known here; a key that is not known is not an error and stays readable."""
     front = head("---\nname: pdf\ndescription: Fills forms.\ntags: [a, b]\nversion: 1.10\nmood: calm\n---\n")
     assert (front.name, front.description, front.tags, front.version) == ("pdf", "Fills forms.", ("a", "b"), "1.10")
     assert front.extra == {"tags": ["a", "b"], "version": "1.10", "mood": "calm"}
@@ -50,7 +50,7 @@ def test_the_opening_dashes_may_stand_wherever_a_read_ends(blank_lines: int) -> 
 
 
 @pytest.mark.parametrize("first", ["# Title", " ---", "----", "--- x", "--", "name: pdf"])
-def test_any_other_first_line_is_no_frontmatter(first: str) -> None:
+def test_any_other_first_line_is_not_frontmatter(first: str) -> None:
     """S0-2: text, indented dashes, more dashes or dashes with text do not open."""
     with pytest.raises(prowess.NoFrontmatterError):
         head(f"{first}\nname: pdf\n---\n")

@@ -39,7 +39,7 @@ def test_files_beside_skills_and_folders_without_one_are_nothing(put: Put, tmp_p
     assert (catalog.names, catalog.issues) == (("pdf",), ())
 
 
-def test_hidden_folders_are_no_skills_unless_asked_for(put: Put, tmp_path: Path) -> None:
+def test_hidden_folders_are_not_skills_unless_asked_for(put: Put, tmp_path: Path) -> None:
     """S4-10: scan(skip_prefixes=()) takes them."""
     put(".dot")
     assert len(prowess.scan(tmp_path)) == 0

@@ -89,7 +89,7 @@ def test_a_missing_name_or_description_is_invalid_frontmatter(fields: str, put: 
         assert "blank-field" in [issue.code for issue in caught.value.issues]
 
 
-def test_a_bad_name_is_no_invalid_frontmatter() -> None:
+def test_a_bad_name_is_not_invalid_frontmatter() -> None:
     """S4-19: what is there and breaks a rule is a load error like any other."""
     with pytest.raises(prowess.SkillLoadError) as caught:
         prowess.parse_skill(skill_text("name: Bad\ndescription: d\n"))
@@ -97,7 +97,7 @@ def test_a_bad_name_is_no_invalid_frontmatter() -> None:
 
 
 def test_values_that_look_like_numbers_or_booleans_are_text() -> None:
-    """S4-4: what an author wrote without quotes is no reason to refuse a file."""
+    """S4-4: what an author wrote without quotes is not a reason to refuse a file."""
     skill = prowess.parse_skill(skill_text("name: 123\ndescription: yes\nmetadata: {v: 1.0}\nunknown: 1\n")).skill
     assert (skill.name, skill.description, skill.metadata) == ("123", "yes", {"v": "1.0"})
 
@@ -188,7 +188,7 @@ def test_a_skill_without_instructions_loads_with_a_warning(body: str, put: Put, 
         catalog["pdf"].read_body(strip=True)
 
 
-def test_bytes_that_are_no_text_make_one_file_bad(put: Put, tmp_path: Path) -> None:
+def test_bytes_that_are_not_text_make_one_file_bad(put: Put, tmp_path: Path) -> None:
     """S4-8: the issue says at which byte, and the other skills load."""
     bad = put("bad", text=b"---\nname: bad\ndescription: caf\xe9\n---\n")
     put("good")
@@ -275,7 +275,7 @@ def test_validation_errors_have_one_root_and_their_own_classes() -> None:
     assert not issubclass(prowess.EmptySkillBodyError, prowess.InvalidFrontmatterError)
 
 
-def test_what_is_no_error_is_an_issue(put: Put, tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+def test_what_is_not_an_error_is_an_issue(put: Put, tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
     """S4-19: skipped, mismatched, too long and shadowed skills are told apart by code; no Python warning is issued."""
     put("a/bad", text="Only text.\n")
     put("a/forms", name="pdf")

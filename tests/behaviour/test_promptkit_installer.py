@@ -311,7 +311,7 @@ def test_installs_are_listed_by_location_and_then_by_name(installer: prowess.Ins
 
 
 def test_a_host_may_replace_git(tmp_path: Path) -> None:
-    """S1-67: it gives a function, or an object with a method of that name."""
+    """S1-67: it gives a function, or an object with a method with that name."""
 
     def refuse(args: Sequence[str], cwd: str, env: Mapping[str, str]) -> bytes:
         raise prowess.GitError(f"asked for {args[0]} in {os.path.isdir(cwd)} with {len(env) > 0}")  # noqa: PTH112

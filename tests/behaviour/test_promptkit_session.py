@@ -81,7 +81,7 @@ def test_activating_again_gives_what_was_loaded_first(put: Put, catalog: prowess
 
 @pytest.mark.parametrize("limit", [0, -1])
 def test_without_a_limit_any_number_may_be_active(limit: int, catalog: prowess.Catalog) -> None:
-    """S1-34: nought and less are no limit, and none is the default."""
+    """S1-34: nought and less are not limit, and none is the default."""
     session = prowess.Session(catalog, max_active=limit)
     for name in catalog.names:
         session.activate(name)

@@ -341,7 +341,7 @@ def test_a_source_need_not_compare_names_with_folders(put: Put, tmp_path: Path) 
 
 
 def test_a_list_of_sources_need_not_compare_names_with_folders(put: Put, tmp_path: Path) -> None:
-    """S1-7: for all entries, or for one of them, also in lenient mode, where it is no warning then."""
+    """S1-7: for all entries, or for one of them, also in lenient mode, where it is not a warning then."""
     put("skills/folder", name="other")
     listed = [{"dir": str(tmp_path / "skills")}]
     assert [issue.code for issue in prowess.Catalog.from_sources(prowess.load_sources(listed)).issues] == [

@@ -40,7 +40,7 @@ def skill_text(name: str = "pdf", description: str = "Fills forms.", more: str =
 
 
 def test_the_fields_of_the_specification_are_read() -> None:
-    """S1-1: name, description, license, compatibility, metadata, allowed-tools; another key is no violation."""
+    """S1-1: name, description, license, compatibility, metadata, allowed-tools; another key is not a violation."""
     skill = prowess.parse_skill(FULL).skill
     assert (skill.name, skill.description, skill.license) == ("pdf", "Fills forms.", "MIT")
     assert (skill.compatibility, skill.metadata) == ("Needs a printer.", {"author": "someone"})
@@ -71,7 +71,7 @@ def test_indented_dashes_do_not_open() -> None:
     assert isinstance(refused("  " + skill_text()), prowess.NoFrontmatterError)
 
 
-def test_text_after_the_opening_dashes_is_no_frontmatter() -> None:
+def test_text_after_the_opening_dashes_is_not_frontmatter() -> None:
     """S1-3: it is not taken for a piece of YAML."""
     assert isinstance(refused("--- name: pdf\ndescription: d\n---\n"), prowess.NoFrontmatterError)
 
@@ -191,7 +191,7 @@ def test_an_error_about_a_file_names_the_file(put: Put, tmp_path: Path) -> None:
 
 
 def test_metadata_alone_does_not_need_the_body(put: Put) -> None:
-    """S1-10: only the head is read, so bytes in the body that are no text do not matter."""
+    """S1-10: only the head is read, so bytes in the body that are not text do not matter."""
     path = put("pdf", text=b"---\nname: pdf\ndescription: d\n---\n" + b"\n" * 8192 + b"\xff\xfe\n")
     assert prowess.read_metadata(path).name == "pdf"
     with pytest.raises(prowess.SkillLoadError) as caught:

@@ -97,7 +97,7 @@ def test_everything_on_every_page_can_be_reached_by_keyboard_and_seen(showcase: 
                 break
             assert outline not in {"", "none"}, f"the focus on {tag} of {name} cannot be seen"
             seen.add(number)
-        # Of the radio buttons of one name, Tab reaches one, and the arrows the others.
+        # Of the radio buttons with the same name, Tab reaches one, and the arrows the others.
         skipped = tab.evaluate(
             "seen => [...document.querySelectorAll('[data-number]')].filter(e => !seen.includes(e.dataset.number)"
             " && e.type != 'radio').map(e => e.outerHTML)",

@@ -168,7 +168,7 @@ def test_long_difference_is_shown_with_its_beginning_and_its_end(work: Path) -> 
     assert not (work / "a.txt").exists()
 
 
-def test_end_of_the_input_and_keys_typed_too_early_are_no_yes(work: Path) -> None:
+def test_end_of_input_and_keys_typed_too_early_are_not_a_yes(work: Path) -> None:
     write = ToolCall("Write", {"path": "a.txt", "content": "x"})
     early = Slow(write, wait=lambda: person.type("o\n"))
     with provide(play(early, Text("Well."))) as provider, person_at(provider, "change it") as person:

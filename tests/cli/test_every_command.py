@@ -80,7 +80,7 @@ def test_a_terminal_with_an_old_encoding_gets_escapes(terminal: Terminal) -> Non
     ran = terminal("list", columns=60, env={"PYTHONIOENCODING": "latin-1"}, program=("-m", "prowess"))
     assert ran.status == 0, ran.err
     assert "csv-report" in ran.out
-    assert "\\u2026" in ran.out, "the sign of what was cut is no character of latin-1"
+    assert "\\u2026" in ran.out, "the sign of what was cut is not a character of latin-1"
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_an_index_that_does_not_answer_is_named_with_the_reason_and_hides_no_oth
     assert "did not answer" not in ran.out
 
 
-def test_nothing_that_fits_is_no_only_where_every_index_answered(
+def test_no_match_is_an_answer_only_when_every_index_answered(
     command: Command, project: Path, repository: Repository
 ) -> None:
     configure(project, repository.address)

@@ -117,8 +117,8 @@ def test_the_help_of_install_and_the_documentation_have_one_table_of_sources(com
         ("../nope", "the source '../nope' is not a directory: nothing is there", "check the path, and name a folder"),
         ("./notes.txt", "the source './notes.txt' is not a directory: it is a file", "check the path"),
         ("./nope.zip", "nope.zip: there is no archive at this path", "check the path of the archive"),
-        ("nope.zip", "'nope.zip'; there is no file of that name here", "a source is ./PATH (a folder or an archive)"),
-        ("notes.txt", "'notes.txt'; something of that name is here: write ./notes.txt", "a source is ./PATH"),
+        ("nope.zip", "'nope.zip'; there is no file with that name here", "a source is ./PATH (a folder or an archive)"),
+        ("notes.txt", "'notes.txt'; something with that name is here: write ./notes.txt", "a source is ./PATH"),
     ],
 )
 def test_a_source_that_is_not_there_is_told_with_what_to_do(
@@ -272,11 +272,11 @@ def test_a_folder_named_without_its_dot_is_suggested_and_not_taken(
     prowess.create_skill("notes")
     ran = command("install", "notes", "--yes")
     assert ran.status == 3
-    assert "this names no source of skills: 'notes'; something of that name is here: write ./notes" in ran.err
+    assert "this names no source of skills: 'notes'; something with that name is here: write ./notes" in ran.err
     another()
     ran = command("install", "elsewhere/notes", "--dry-run")
     assert "elsewhere/notes means https://github.com/elsewhere/notes" in ran.err
-    assert "for the folder of that name here, write ./elsewhere/notes" in ran.err
+    assert "for the folder with that name here, write ./elsewhere/notes" in ran.err
     assert "means" not in command("install", "./elsewhere/notes", "--dry-run").err
     assert not (project / ".prowess").exists()
 

@@ -177,7 +177,7 @@ def test_many_differences_are_counted_and_some_are_named(home: Path, pair: Path)
     assert problem.message.endswith(" and 4 more")
 
 
-def test_a_manifest_that_is_no_toml_is_one_problem(home: Path) -> None:
+def test_a_manifest_that_is_not_toml_is_one_problem(home: Path) -> None:
     (home / "project" / "prowess.toml").write_text("skills = [", encoding="utf-8")
     (problem,) = problems_of(home)
     assert "not TOML" in problem.message

@@ -243,7 +243,7 @@ def test_a_person_at_a_terminal_is_asked_once_for_each_skill_that_both_changed(t
     team.git("merge", "theirs", fails=True)
     status, shown = answer("lock", "--merge", keys="x\nt\n")
     assert (status, team.text) == (0, taken("v3"))
-    assert shown.count("acme/alpha: mine (HEAD) has v2, commit") == 2  # what is no answer is asked again
+    assert shown.count("acme/alpha: mine (HEAD) has v2, commit") == 2  # what is not an answer is asked again
     assert "theirs (theirs) v3, commit" in shown  # the branch has that name
     assert "acme/beta" not in shown
 

@@ -112,7 +112,7 @@ def test_the_same_name_for_the_project_and_for_the_user_is_told_apart(command: C
 
 @pytest.mark.parametrize("where", [".prowess/skills/SKILL.md", ".prowess/skills/local/SKILL.md"])
 @pytest.mark.parametrize("name", ["list", "show", "prompt"])
-def test_a_skill_where_installs_have_no_place_is_no_reason_to_fail(
+def test_a_skill_where_installs_have_no_place_is_not_a_reason_to_fail(
     command: Command, project: Path, where: str, name: str
 ) -> None:
     installed()

@@ -55,7 +55,7 @@ def test_the_folder_of_a_skill_here_wins_over_its_name(command: Command, project
     with_evals()
     with_evals(prowess.create_skill("csv-report", project, description="Another one. Use when asked."))
     ran = command(*words.format("csv-report").split())
-    note = "this is about the folder ./csv-report; another skill of that name is .agents/skills/csv-report/SKILL.md"
+    note = "this is about the folder ./csv-report; another skill with that name is .agents/skills/csv-report/SKILL.md"
     assert (ran.status, ran.err.count(note)) == (0, 1), ran.err
     assert note not in command(*words.format("./csv-report").split()).err
 

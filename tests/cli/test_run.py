@@ -98,7 +98,7 @@ def test_a_tool_that_does_not_exist_is_told_with_those_that_are_offered(command:
     assert "run_skill_script" not in ran.out
 
 
-def test_arguments_that_are_no_json_are_told_with_an_example_that_works(command: Command) -> None:
+def test_arguments_that_are_not_json_get_an_error_with_a_working_example(command: Command) -> None:
     ran = command("call", "load_skill", "name=csv-report")
     example = ran.err.partition("'{")[2].partition("}'")[0]
     assert (ran.status, example) == (1, '"name": "csv-report"')

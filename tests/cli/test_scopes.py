@@ -109,7 +109,7 @@ def test_outside_of_every_project_the_own_installs_are_meant(command: Command, p
 
 
 @pytest.mark.usefixtures("both")
-def test_the_home_folder_is_no_project(command: Command, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_home_folder_is_not_a_project(command: Command, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project.parent / ".git").mkdir()
     monkeypatch.chdir(project.parent)
     assert command("update", "--yes").status == 0

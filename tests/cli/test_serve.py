@@ -118,7 +118,7 @@ def test_another_machine_needs_a_token(command: Command, tmp_path: Path) -> None
     assert (missing.status, "bad-token" in missing.err) == (3, True)
 
 
-def test_a_short_token_is_no_token(command: Command, tmp_path: Path) -> None:
+def test_a_short_token_is_not_a_token(command: Command, tmp_path: Path) -> None:
     secret = put(tmp_path, "token", "short\n")
     refused = command("serve", str(tmp_path), "--http", "0.0.0.0:0", "--token-file", str(secret))
     assert refused.status == 3

@@ -125,7 +125,7 @@ def acting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Acting]:
 
 
 def require_sandbox(name: str) -> Kind:
-    """Return the sandbox of that name where it works; skip the test where it does not, and report that loudly."""
+    """Return the sandbox with that name where it works; skip the test where it does not, and report that loudly."""
     for each in prowess.sandbox.available():
         if each.name == name and not each.usable:
             pytest.skip(f"NOT TESTED: scripts in the sandbox {name!r}, which does not work here: {each.why}")

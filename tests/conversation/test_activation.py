@@ -203,7 +203,7 @@ def test_only_an_active_skill_can_be_deactivated(name: str, put: Put, scanned: S
 
 
 @pytest.mark.parametrize("most", [0, -1, -100])
-def test_zero_or_less_is_no_limit(most: int, put: Put, scanned: Scanned) -> None:
+def test_zero_or_less_is_not_a_limit(most: int, put: Put, scanned: Scanned) -> None:
     for n in range(8):
         put(f"s{n}")
     session = Session(scanned(), max_active=most)

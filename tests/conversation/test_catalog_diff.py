@@ -210,7 +210,7 @@ def test_inline_skills_change_with_their_text() -> None:
     assert session.refresh(catalog("second", "Greets well.")).changed == ("greet",)
 
 
-def test_an_edit_before_activation_is_no_reason_to_reload_after_it(put: Put, scanned: Scanned) -> None:
+def test_an_edit_before_activation_is_not_a_reason_to_reload_after_it(put: Put, scanned: Scanned) -> None:
     """The catalogue is older than the text that was activated; the new one is as old."""
     put("a", body="first")
     session = Session(scanned())

@@ -106,7 +106,7 @@ def test_a_refused_call_of_a_user_is_told_too(put: Put, scanned: Scanned, events
     assert [event.detail["code"] for event in events] == ["not-for-people", "filtered"]
 
 
-def test_activating_again_is_no_event(session: Session, events: list[Event]) -> None:
+def test_activating_again_is_not_an_event(session: Session, events: list[Event]) -> None:
     session.activate("a")
     session.activate("a")
     assert told(events) == [("activated", "a")]
@@ -165,9 +165,9 @@ def test_every_session_has_an_id_of_its_own(put: Put, scanned: Scanned) -> None:
     assert all(ids)
 
 
-def test_an_id_that_is_no_text_is_refused(put: Put, scanned: Scanned) -> None:
+def test_an_id_that_is_not_text_is_refused(put: Put, scanned: Scanned) -> None:
     put("a")
-    with pytest.raises(prowess.SourceError, match="id is a string, not the int 7"):
+    with pytest.raises(prowess.SourceError, match="id must be a string, not the int 7"):
         Session(scanned(), id=7)  # type: ignore[arg-type]  # the mistake
 
 

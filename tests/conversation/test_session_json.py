@@ -83,7 +83,7 @@ def test_a_restored_session_goes_by_the_id_that_the_host_gives(put: Put, scanned
     assert {event.session for event in events} == {"conversation-7"}
     assert Session.restore(catalog, session.save())[0].id != "conversation-7"
     wrong: Any = 7
-    with pytest.raises(prowess.SourceError, match="id is a string, not the int 7"):
+    with pytest.raises(prowess.SourceError, match="id must be a string, not the int 7"):
         Session.restore(catalog, session.save(), id=wrong)
 
 
@@ -386,7 +386,7 @@ def test_a_field_that_older_saves_lack_is_refused_where_it_is_malformed(wrong: d
         '{"a":' * 100_000,
     ],
 )
-def test_text_that_is_no_saved_session_is_refused(saved: str) -> None:
+def test_text_that_is_not_a_saved_session_is_refused(saved: str) -> None:
     with pytest.raises(prowess.SourceError):
         Session.restore(prowess.Catalog(), saved)
 

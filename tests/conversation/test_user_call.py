@@ -91,7 +91,7 @@ def test_arguments_may_have_several_lines(put: Put, scanned: Scanned) -> None:
         "pdf /pdf",
     ],
 )
-def test_a_message_that_is_no_call_gives_empty_text_and_activates_nothing(
+def test_a_message_that_is_not_a_call_gives_empty_text_and_activates_nothing(
     message: str, put: Put, scanned: Scanned
 ) -> None:
     put("pdf")

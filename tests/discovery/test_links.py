@@ -212,7 +212,7 @@ def test_hidden_links_are_passed_over(put: Put, root: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.needs_links
-def test_a_link_to_a_file_is_no_skill_and_no_issue(root: Path, tmp_path: Path) -> None:
+def test_a_link_to_a_file_is_not_a_skill_and_not_an_issue(root: Path, tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("", encoding="utf-8")
     (root / "README.md").symlink_to("../README.md")
     catalog = scan(root)

@@ -33,7 +33,7 @@ def notes(catalog: Catalog) -> list[tuple[str, str]]:
 # -- roots -------------------------------------------------------------------------------------------------------------
 
 
-def test_an_empty_root_is_no_root(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_root_is_not_a_root(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put("kit")
     monkeypatch.chdir(tmp_path)
     for catalog in (scan(""), scan("", "")):
@@ -187,7 +187,7 @@ def test_a_skill_inside_another_is_information(put: Put, tmp_path: Path, file: s
     assert "nested-skill" not in codes(scan(tmp_path, nested=True))
 
 
-def test_a_skill_inside_another_that_a_second_root_finds_is_no_information(put: Put, tmp_path: Path) -> None:
+def test_a_skill_inside_another_that_a_second_root_finds_is_not_information(put: Put, tmp_path: Path) -> None:
     put("outer/inner")
     put("outer")
     assert scan(tmp_path, tmp_path / "outer/inner").issues == ()

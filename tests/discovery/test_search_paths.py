@@ -76,7 +76,7 @@ def test_the_walk_ends_at_the_home_folder(home: Path) -> None:
     assert projects(folder(repo / "y"), home) == [repo / "y", repo]
 
 
-def test_the_home_folder_itself_is_no_project(home: Path) -> None:
+def test_the_home_folder_itself_is_not_a_project(home: Path) -> None:
     folder(home, git=True)
     assert projects(home, home) == []
 

@@ -164,7 +164,7 @@ def test_cancelling_an_asynchronous_loop_leaves_no_thread(tmp_path: Path, notice
 
 
 def test_folders_of_tools_are_not_watched(tmp_path: Path) -> None:
-    """What git or a package manager does below a root is no change of skills."""
+    """What git or a package manager does below a root is not a change of skills."""
     for name in (".git", "node_modules"):
         (tmp_path / name).mkdir()
     changes = watch_folders([str(tmp_path)], every=0.01, notice="stat", limits=prowess.Limits())

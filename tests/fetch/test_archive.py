@@ -174,7 +174,7 @@ def test_a_name_that_is_unsafe_on_any_platform_refuses_the_whole_archive(name: s
 
 
 @pytest.mark.parametrize("name", [b"", b"a\0b", b"\xff.md"])
-def test_a_name_that_is_no_text_refuses_the_whole_archive(name: bytes) -> None:
+def test_a_name_that_is_not_text_refuses_the_whole_archive(name: bytes) -> None:
     refused(good_zip().add(name, b"x", flags=0x800).bytes())
 
 
@@ -219,7 +219,7 @@ ODD_ZIPS: dict[str, Callable[[], bytes]] = {
     "a stored size that lies": lambda: good_zip().add(b"x", b"x" * 10, size=11, method=0).bytes(),
     "a wrong checksum": lambda: good_zip().add(b"x", b"x", crc=1).bytes(),
     "bytes after a compressed stream": lambda: good_zip().add(b"x", b"", packed=b"\3\0more", crc=0).bytes(),
-    "a stream that is no stream": lambda: good_zip().add(b"x", b"", packed=b"\xff\xff\xff", crc=0).bytes(),
+    "data that is not a stream": lambda: good_zip().add(b"x", b"", packed=b"\xff\xff\xff", crc=0).bytes(),
     "a stream that is cut": lambda: good_zip().add(b"x", b"", packed=b"\x4b", crc=0).bytes(),
     "two names for one entry": lambda: good_zip().add(b"a.md", b"x", central_name=b"b.md").bytes(),
     "one entry listed twice": lambda: good_zip().add(b"SKILL.md", SKILL, at=0).bytes(),
@@ -293,7 +293,7 @@ ODD_TARS: dict[str, Callable[[], bytes]] = {
     ),
     "a damaged header": lambda: gzip.compress(OWN_TAR + tar_header(b"x").replace(b"x", b"y", 1) + TAR_END),
     "an unknown header": lambda: gzip.compress(OWN_TAR + b"x" * 512 + TAR_END),
-    "a size that is no number": lambda: gzip.compress(
+    "a size that is not a number": lambda: gzip.compress(
         OWN_TAR + tar_header(b"x").replace(b"00000000000\0", b"\xff" * 12, 1) + TAR_END
     ),
     "an end that is missing": lambda: gzip.compress(OWN_TAR),
@@ -346,7 +346,7 @@ def test_the_limits_are_kept_to_the_byte_and_the_entry(pack: Callable[[dict[str,
 @pytest.mark.parametrize("pack", [zipped, tarred])
 def test_an_archive_may_not_unpack_to_many_times_its_size(pack: Callable[[dict[str, bytes]], bytes]) -> None:
     assert "ratio" in refused(pack({"SKILL.md": SKILL, "a": b"\0" * (4 << 20)}), "archive-too-large")
-    assert len(unpack(pack({"SKILL.md": SKILL, "a": b"\0" * (1 << 19)}))) == 2, "half a mebibyte is no bomb"
+    assert len(unpack(pack({"SKILL.md": SKILL, "a": b"\0" * (1 << 19)}))) == 2, "half a mebibyte is not a bomb"
 
 
 def test_no_damage_of_a_byte_or_a_cut_passes_for_another_skill(rng: random.Random, full: bool) -> None:

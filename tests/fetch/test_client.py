@@ -126,7 +126,7 @@ def test_a_compressed_answer_must_be_whole(site: Site, cut: slice) -> None:
 RAW: dict[str, bytes] = {
     "a body that is shorter than announced": b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nshort",
     "two lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nshorty",
-    "a length that is no number": b"HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nshort",
+    "a length that is not a number": b"HTTP/1.1 200 OK\r\nContent-Length: five\r\n\r\nshort",
     "chunks that do not end": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n",
     "a chunk that is cut": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nshort",
     "no answer": b"",

@@ -42,7 +42,7 @@ def test_every_file_is_marked_in_byte_order(tree: Path) -> None:
 
 @pytest.mark.needs_links
 @pytest.mark.needs_fifo
-def test_links_and_fifos_are_no_files(tree: Path) -> None:
+def test_links_and_fifos_are_not_files(tree: Path) -> None:
     (tree / "skill" / "link.md").symlink_to("b.md")
     (tree / "skill" / "away").symlink_to(tree)
     os.mkfifo(tree / "skill" / "pipe")

@@ -200,7 +200,7 @@ def make_folder(path: Path) -> None:
 
 @pytest.mark.needs_fifo
 @pytest.mark.parametrize("make", [make_fifo, make_socket, make_folder])
-def test_what_is_no_regular_file_is_refused(tmp_path: Path, make: object) -> None:
+def test_what_is_not_a_regular_file_is_refused(tmp_path: Path, make: object) -> None:
     assert callable(make)
     make(tmp_path / "f")
     with pytest.raises(ResourceError) as caught:

@@ -39,7 +39,7 @@ def test_two_forms_of_a_name_are_two_names_where_the_disk_says_so(tmp_path: Path
     (tmp_path / DECOMPOSED).write_bytes(b"x")
     files = hash_tree(str(tmp_path), DEFAULT_LIMITS).files
     if (tmp_path / COMPOSED).exists():
-        pytest.skip("NOT TESTED: two forms of one name; this disk takes them for one")
+        pytest.skip("NOT TESTED: two forms with the same name; this disk takes them for one")
     recorded = {COMPOSED: files[DECOMPOSED]}
     assert with_recorded_names(files, recorded, str(tmp_path)) == files
     assert {row.code for row in compare_folder(recorded, str(tmp_path), DEFAULT_LIMITS)} == {

@@ -135,7 +135,7 @@ def test_the_hash_of_a_tree_is_the_skills_digest(tmp_path: Path) -> None:
 
 @pytest.mark.needs_links
 @pytest.mark.needs_fifo
-def test_what_is_no_file_is_named_and_not_opened(tmp_path: Path) -> None:
+def test_what_is_not_a_file_is_named_and_not_opened(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/etc/passwd")
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "link").symlink_to("/etc")

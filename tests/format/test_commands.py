@@ -86,7 +86,7 @@ def test_an_exclamation_mark_makes_a_code_span_a_command(text: str, commands: li
         "```\nls\n```",
     ],
 )
-def test_anything_else_is_no_command(text: str) -> None:
+def test_anything_else_is_not_a_command(text: str) -> None:
     assert find_commands(text) == ()
 
 
@@ -134,7 +134,7 @@ def test_blanks_after_the_fences_and_line_ends_of_windows_are_fine() -> None:
         "```\n!ls\n```",
     ],
 )
-def test_a_fence_without_its_mark_or_its_end_is_no_command(text: str) -> None:
+def test_a_fence_without_its_mark_or_its_end_is_not_a_command(text: str) -> None:
     assert find_commands(text) == ()
 
 

@@ -34,7 +34,7 @@ from prowess.format.first_paragraph import find_first_paragraph
         ("```\nnever closed\n\nFill forms.\n", ""),
     ],
 )
-def test_the_first_paragraph_is_the_first_text_that_is_no_heading(body: str, paragraph: str) -> None:
+def test_the_first_paragraph_is_the_first_text_that_is_not_a_heading(body: str, paragraph: str) -> None:
     assert find_first_paragraph(body.encode(), whole=True) == paragraph
 
 

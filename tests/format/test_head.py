@@ -47,7 +47,7 @@ def test_strict_mode_repairs_nothing() -> None:
         read("name: folder\ndescription: a: b\n", LoadPolicy("strict", repair=True))
 
 
-def test_lenient_mode_without_repair_refuses_what_is_no_yaml() -> None:
+def test_lenient_mode_without_repair_refuses_what_is_not_yaml() -> None:
     with pytest.raises(InvalidFrontmatterError):
         read("name: folder\ndescription: a: b\n", UNREPAIRED)
     assert read("name: folder\ndescription: a: b\n").front.description == "a: b"

@@ -37,7 +37,7 @@ def test_models_see_a_skill_unless_the_key_says_yes(key: str, word: str, expecte
 
 
 @pytest.mark.parametrize("key", [*USER_KEYS, *MODEL_KEYS])
-def test_a_value_that_is_no_text_decides_nothing(key: str) -> None:
+def test_a_value_that_is_not_text_decides_nothing(key: str) -> None:
     front = build_frontmatter({key: ["true", "false"]})
     assert is_user_invocable(front)
     assert is_model_invocable(front)

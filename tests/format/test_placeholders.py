@@ -51,7 +51,7 @@ def test_the_placeholder_for_all_arguments_stands_for_all_of_them() -> None:
 @pytest.mark.parametrize(
     "text", ["$ARGUMENTSX", "$ARGUMENTS_X", "$ARGUMENTS2", "$arguments", "$ ARGUMENTS", "ARGUMENTS"]
 )
-def test_a_longer_or_other_word_is_no_placeholder_for_all_arguments(text: str) -> None:
+def test_a_longer_or_other_word_is_not_a_placeholder_for_all_arguments(text: str) -> None:
     assert substitute(text, "a b") == (text, False)
 
 
@@ -77,7 +77,7 @@ def test_a_word_may_be_followed_by_punctuation(text: str, after: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["$1.50", "$0.99", "$1x", "$0_a", "US$1.50 each"])
-def test_a_price_or_a_longer_word_is_no_placeholder(text: str) -> None:
+def test_a_price_or_a_longer_word_is_not_a_placeholder(text: str) -> None:
     assert substitute(text, "one two") == (text, False)
 
 
@@ -241,7 +241,7 @@ def test_the_whole_request_is_filled_between_single_quotes_too() -> None:
 
 
 @pytest.mark.parametrize("text", ["$1,000", "$50,000 a year", "$1.50"])
-def test_an_amount_with_thousands_is_no_placeholder(text: str) -> None:
+def test_an_amount_with_thousands_is_not_a_placeholder(text: str) -> None:
     assert substitute(text, "one two").text == text
 
 

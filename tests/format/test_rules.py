@@ -147,7 +147,7 @@ def test_lengths_are_counted_in_characters(length: int) -> None:
 
 
 @pytest.mark.parametrize("key", sorted(EXTENSION_FIELDS - INERT_FIELDS))
-def test_well_known_extensions_are_no_finding(key: str) -> None:
+def test_well_known_extensions_are_not_finding(key: str) -> None:
     assert findings({**GOOD, key: "x"}) == []
 
 

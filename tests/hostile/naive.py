@@ -87,7 +87,7 @@ def files(folder: str | os.PathLike[str]) -> list[str]:
 
 
 def place(root: str | os.PathLike[str], values: dict[str, Any]) -> str:
-    """Return the folder for a skill of that name, wherever the name leads."""
+    """Return the folder for a skill with that name, wherever the name leads."""
     return os.path.normpath(os.path.join(root, str(values["name"])))  # noqa: PTH118
 
 

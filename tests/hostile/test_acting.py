@@ -90,7 +90,7 @@ def stage(library: Library, tmp_path_factory: pytest.TempPathFactory, monkeypatc
 
 
 def require_sandbox(name: str) -> sandbox.Kind:
-    """The kind of that name where it works; where it does not, the test says loudly that it skipped."""
+    """The kind with that name where it works; where it does not, the test says loudly that it skipped."""
     for each in sandbox.available():
         if each.name == name and not each.usable:
             pytest.skip(f"NOT TESTED: scripts in the sandbox {name!r}, which does not work here: {each.why}")
@@ -630,7 +630,7 @@ def test_a_script_that_is_a_link_is_refused(stage: Stage, target: str) -> None:
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
-def test_a_script_that_is_no_file_is_refused(stage: Stage, make: Callable[[Path], None]) -> None:
+def test_a_script_that_is_not_a_file_is_refused(stage: Stage, make: Callable[[Path], None]) -> None:
     """Case 124: a pipe would block, and a folder cannot be run."""
     skill = stage.granted("Do it.", a__sh="echo ran")
     make(stage.library.evil / "scripts/odd.sh")

@@ -61,7 +61,7 @@ def put(path: str | bytes, content: str | bytes) -> None:
     """Write a file, whatever its name."""
     where = os.fsencode(path)
     os.makedirs(os.path.dirname(where) or b".", exist_ok=True)  # noqa: PTH103, PTH120
-    with open(where, "wb") as file:  # noqa: PTH123 - names that are no text
+    with open(where, "wb") as file:  # noqa: PTH123 - names that are not text
         file.write(content.encode("utf-8") if isinstance(content, str) else content)
 
 
@@ -489,9 +489,11 @@ def on_terminal(case: Case) -> str:
 UNNAMED = ("list", "show", "check", "doctor", "config", "verify", "install", "trust grant", "trust list", "explain")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no names that are no text")
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no names that are not text")
 @pytest.mark.parametrize("name", UNNAMED)
-def test_a_folder_whose_name_is_no_text_does_no_harm(name: str, hostile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_whose_name_is_not_text_does_no_harm(
+    name: str, hostile: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Case 40: the working folder has such a name, and so has every path in the output."""
     inner = os.fsencode(hostile) + b"/" + BYTES
     for path, content in ((b"good", skill_text("good")), (b"x\xfe", "nothing\n")):

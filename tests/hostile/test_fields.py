@@ -119,7 +119,7 @@ def check_hostile_name(library: Library, name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["..", "con", "%2e%2e"])
-def test_a_hostile_name_in_a_folder_whose_name_is_no_better_is_a_slug(library: Library, name: str) -> None:
+def test_a_hostile_name_in_a_folder_with_a_hostile_name_becomes_a_slug(library: Library, name: str) -> None:
     """Case 30: of letters, digits and hyphens alone; the skill has no second name by which the hostile one finds it."""
     path = library.write(named(name), folder="nul")
     with pytest.raises(prowess.SkillLoadError):

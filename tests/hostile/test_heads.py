@@ -134,7 +134,7 @@ def test_the_twin_backtracks(library: Library, child: Children) -> None:
     assert child(TWIN, library, kill_after=GENEROUS).killed
 
 
-# -- bytes that are no text --------------------------------------------------------------------------------------------
+# -- bytes that are not text -------------------------------------------------------------------------------------------
 
 VALID = b"---\nname: evil\ndescription: d\n---\nBody.\n"
 
@@ -237,7 +237,7 @@ def test_another_encoding_is_refused_by_its_name(library: Library, encoding: str
 
 
 def test_latin_1_is_refused_with_its_place(library: Library) -> None:
-    """Case 25: a byte that is a letter elsewhere is no UTF-8."""
+    """Case 25: a byte that is a letter elsewhere is not UTF-8."""
     library.write("---\nname: evil\ndescription: café\n---\nBody.\n".encode("latin-1"))
     assert "0xE9 at byte 31" in library.assert_rejected("not-utf8").message
 
@@ -298,7 +298,7 @@ NONE = {
 
 
 @pytest.mark.parametrize("kind", NONE)
-def test_what_is_no_frontmatter_is_rejected_with_its_line(library: Library, kind: str) -> None:
+def test_what_is_not_frontmatter_is_rejected_with_its_line(library: Library, kind: str) -> None:
     """Case 28: nothing, nothing between the dashes, dashes that are too many, indented or followed by text."""
     text, code, line = NONE[kind]
     library.write(text)

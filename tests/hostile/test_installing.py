@@ -244,7 +244,7 @@ def test_a_naive_copy_copies_secrets(library: Library, naive_installer: ModuleTy
 
 @pytest.mark.parametrize("name", ["{victim}", "../../victim", "notes", "..", "con"])
 def test_what_a_skill_calls_itself_leads_nowhere(case: InstallerCase, name: str) -> None:
-    """Case 96: a folder at that path, or of that name among the temporary files, is not touched."""
+    """Case 96: a folder at that path, or with that name among the temporary files, is not touched."""
     victims = (case.base / "victim", Path(tempfile.gettempdir()) / "notes")
     for victim in victims:
         victim.mkdir()

@@ -190,7 +190,7 @@ def test_a_developer_may_ask_for_links_to_be_followed(library: Library) -> None:
 
 
 def test_links_that_go_round_in_circles_end(library: Library) -> None:
-    """Case 55: links to themselves, to the folder around them and to each other are no problem."""
+    """Case 55: links to themselves, to the folder around them and to each other are not problem."""
     link(library.root / "self", library.root / "self")
     link(library.root / "up", library.root)
     link(library.root / "one", library.root / "two")

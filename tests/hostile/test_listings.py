@@ -165,7 +165,7 @@ def test_hidden_text_is_left_out_of_every_listing_and_reported(library: Library,
 
 
 @pytest.mark.parametrize("kind", HIDDEN)
-def test_hidden_text_is_no_part_of_a_name(library: Library, kind: str) -> None:
+def test_hidden_text_is_not_part_of_a_name(library: Library, kind: str) -> None:
     """Case 39: strict mode refuses such a name; lenient mode takes the folder's."""
     name = f"ev{HIDDEN[kind]}il"
     library.write(f"---\nname: '{name}'\ndescription: d\n---\nBody.\n")

@@ -249,7 +249,7 @@ def test_a_lower_case_file_name_alone_is_a_skill_with_a_warning(library: Library
 
 
 def test_folders_that_differ_in_case_are_both_kept_in_a_fixed_order(library: Library) -> None:
-    """Case 73: Evil/ and evil/ hold skills of one name. The first in byte order wins, and an issue names the other."""
+    """Case 73: Evil/ and evil/ hold skills with the same name. An issue names the second in byte order."""
     library.put("evil/SKILL.md", skill("evil", "lower"))
     library.put("Evil/SKILL.md", skill("evil", "upper"))
     catalog = library.scan()
@@ -272,7 +272,7 @@ def test_folders_that_are_one_elsewhere_are_reported(library: Library, one: str,
 
 
 def test_composed_and_decomposed_folders_are_told_apart_the_same_way_every_time(library: Library) -> None:
-    """Case 73: two folders have both Unicode forms of one name, and so have their skills."""
+    """Case 73: two folders have both Unicode forms with the same name, and so have their skills."""
     for name in ("caf\u00e9", "cafe\u0301"):
         library.put(f"{name}/SKILL.md", skill(name))
     catalogs = [library.scan() for _ in range(3)]
@@ -345,7 +345,7 @@ def test_the_twin_discovers_skills_everywhere(library: Library, naive: ModuleTyp
 
 
 def test_the_first_root_wins_and_the_loser_is_named(library: Library) -> None:
-    """Case 76: project, user and plugin folders hold a skill of one name. The issue has both paths."""
+    """Case 76: project, user and plugin folders hold a skill with the same name. The issue has both paths."""
     roots = [library.base / name for name in ("project", "user", "plugin")]
     paths = [write(root / "pdf/SKILL.md", skill("pdf", root.name)) for root in roots]
     with library.assert_unchanged():

@@ -63,7 +63,7 @@ def test_the_twin_reads_whatever_lies_in_its_cache(library: Library, naive: Modu
 
 
 @pytest.mark.parametrize("digest", ["md5:" + "0" * 32, "none", "sha1:" + "0" * 40, "sha256:", "sha256:" + "0" * 63, ""])
-def test_a_digest_that_is_no_sha256_refuses_the_entry(
+def test_a_digest_that_is_not_a_sha256_refuses_the_entry(
     library: Library, site: Site, remote: Remote, digest: str
 ) -> None:
     """Case 114: the digest is weaker, missing or not a digest."""

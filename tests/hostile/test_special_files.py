@@ -43,7 +43,7 @@ KINDS = {
 }
 
 
-def test_a_skill_file_that_is_no_file_is_rejected_at_once(
+def test_a_skill_file_that_is_not_a_file_is_rejected_at_once(
     library: Library, child: Children, open_method: OpenMethod
 ) -> None:
     """Case 57: a FIFO never blocks, and neither does anything else that is not a regular file."""
@@ -71,7 +71,7 @@ with library.assert_unchanged():
     assert outcome.seconds < GENEROUS
 
 
-def test_a_resource_that_is_no_file_is_refused_at_once(
+def test_a_resource_that_is_not_a_file_is_refused_at_once(
     library: Library, child: Children, open_method: OpenMethod
 ) -> None:
     """Case 58: a FIFO, a socket, a character or block device is neither listed nor read nor hashed."""
@@ -176,7 +176,7 @@ assert [i.severity for i in prowess.validate(library.evil)] == ["error"]
 
 
 def test_a_resource_that_is_a_folder_is_refused(library: Library, child: Children, open_method: OpenMethod) -> None:
-    """Case 60: a folder is no resource, whether it ends in a slash or not."""
+    """Case 60: a folder is not a resource, whether it ends in a slash or not."""
     library.write(VALID)
     folder(library.evil / "references")
     outcome = child.answer(

@@ -194,13 +194,13 @@ def test_a_scalar_is_kept_as_it_was_written(library: Library, written: str) -> N
     ("name", "description"),
     [("evil", "[a, b]"), ("evil", "{a: b}"), ("{a: b}", "d"), ("[a, b]", "d"), ("\n  - a", "d"), ("evil", "\n  a: b")],
 )
-def test_a_list_or_a_mapping_is_no_name_and_no_description(library: Library, name: str, description: str) -> None:
+def test_a_list_or_a_mapping_is_not_a_name_or_a_description(library: Library, name: str, description: str) -> None:
     """Case 14: collections where text belongs are refused in both modes."""
     library.write(f"---\nname: {name}\ndescription: {description}\n---\nBody.\n")
     assert library.assert_rejected("wrong-type", head=False).field in {"name", "description"}
 
 
-def test_the_twin_gives_names_that_are_no_text(naive: ModuleType) -> None:
+def test_the_naive_version_gives_names_that_are_not_text(naive: ModuleType) -> None:
     """Twin of case 14: what comes out is an int, None, True, a list, a dict."""
     for written, kind in (("123", int), ("null", type(None)), ("yes", bool), ("[a, b]", list), ("{a: b}", dict)):
         values = naive.frontmatter(f"---\nname: {written}\ndescription: d\n---\n")

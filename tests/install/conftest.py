@@ -40,7 +40,7 @@ class World:
         return made
 
     def folder(self, name: str = "notes", body: str = "Do it.\n") -> Path:
-        """A skill in a folder that is no repository."""
+        """A skill in a folder that is not a repository."""
         path = self.base / "folders" / name
         path.mkdir(parents=True)
         (path / "SKILL.md").write_text(skill_text(name, body), encoding="utf-8")

@@ -116,7 +116,7 @@ class Crowd:
         if self.scenario != "remove" and len(found) != 1:
             wrong.append(f"installed: {found}")
         trees = [digest_tree(hash_tree(str(one.path), prowess.Limits()).files) for one in found]
-        return wrong + ["the tree is no version" for digest in trees if digest not in self.digests]
+        return wrong + ["the tree is not a version" for digest in trees if digest not in self.digests]
 
 
 def _ignored(_: object) -> None:

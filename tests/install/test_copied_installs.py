@@ -115,7 +115,7 @@ def test_copies_that_are_all_gone_are_fetched_again(world: World, copied: prowes
     assert copied.verify() == ()
 
 
-def test_a_link_in_place_of_a_copy_is_no_copy(world: World, copied: prowess.Installer) -> None:
+def test_a_link_in_place_of_a_copy_is_not_a_copy(world: World, copied: prowess.Installer) -> None:
     """It leads into the install base, where a clone has nothing."""
     shutil.rmtree(world.project / PLACES[1])
     (world.project / PLACES[1]).symlink_to("../../.prowess/skills/local/pdf")

@@ -1,4 +1,4 @@
-"""Installing what is no repository and no folder: archives, here and on a server, and what a site publishes."""
+"""Installing from neither a repository nor a folder: archives, here and on a server, and what a site publishes."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_only_the_skills_that_were_chosen_are_offered(installer: prowess.Install
         installer.offers(shop.address, select="v1")
 
 
-def test_a_skill_that_is_chosen_by_its_name_is_no_other_whose_folder_has_that_name(
+def test_a_skill_chosen_by_name_is_not_another_whose_folder_has_that_name(
     installer: prowess.Installer, world: World
 ) -> None:
     """A person saw both, and chose by name."""
@@ -135,7 +135,7 @@ def test_an_offer_changes_nothing_here(installer: prowess.Installer, world: Worl
     assert installer.list() == ()
 
 
-def test_a_source_that_is_no_text_is_refused_by_name(installer: prowess.Installer, world: World) -> None:
+def test_a_source_that_is_not_text_is_refused_by_name(installer: prowess.Installer, world: World) -> None:
     for act in (installer.offers, installer.plan, installer.install):
         with pytest.raises(prowess.SkillError, match="source") as caught:
             act(world.base)  # type: ignore[arg-type]

@@ -140,7 +140,7 @@ def test_a_cache_without_the_record_is_known_after_one_sync(team: Team) -> None:
     assert team.ben.backups() == []
 
 
-def test_an_update_of_what_was_not_synced_is_no_local_edit(team: Team) -> None:
+def test_an_update_of_what_was_not_synced_is_not_a_local_edit(team: Team) -> None:
     update(team)
     team.release("pdf", 3)
     with team.ben.working() as installer:

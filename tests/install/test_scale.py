@@ -97,7 +97,7 @@ PARSE_ONCE = ("verify", "discover, verified", "list", "prompt")
 
 
 def count_calls_of(name: str, counts: Counter[str]) -> int:
-    """How often a function of that name was called: what costs most where there are thousands of skills."""
+    """How often a function with that name was called: what costs most where there are thousands of skills."""
     return sum(count for code, count in counts.items() if code.endswith(f": {name}"))
 
 

@@ -77,7 +77,7 @@ def texts_of(*sides: Iterable[LockEntry]) -> list[str]:
     return [lock_text({one.name: one for one in side}) or "" for side in sides]
 
 
-def test_how_the_manifest_declares_a_skill_is_no_conflict_with_an_update() -> None:
+def test_how_the_manifest_declares_a_skill_is_not_a_conflict_with_an_update() -> None:
     base, ours = declared("alpha", "v1"), declared("alpha", "v1", declared="github:acme/x#v1")
     theirs = declared("alpha", "v1", commit="f" * 40)
     texts = texts_of([base], [ours], [theirs], [replace(theirs, declared=ours.declared)])
@@ -114,7 +114,7 @@ def test_a_skill_added_to_what_the_other_side_declares_otherwise_now_is_a_confli
         assert len(parse_lock(prowess.merge_locks(*texts, choices=choices).text)) == count
 
 
-def test_an_agent_that_a_person_linked_is_no_other_declaration() -> None:
+def test_an_agent_that_a_person_linked_does_not_change_the_declaration() -> None:
     old, new = declared("alpha", "v1"), declared("beta", "v1")
     linked = declared("alpha", "v1", agents=("codex",), extra_agents=("codex",), links=(".codex/skills/alpha",))
     texts = texts_of([old], [linked], [old, new], [linked, new])
@@ -227,7 +227,7 @@ def at_commit(text: str, commit: str) -> str:
     return f"{before}{mark}{commit}{after[40:]}"
 
 
-def test_two_commits_with_the_same_files_are_no_conflict() -> None:
+def test_two_commits_with_the_same_files_are_not_conflict() -> None:
     base = lock(alpha="v1", beta="v1")
     first, second = (at_commit(base, digit * 40) for digit in "12")
     added = "\n".join((second, lock(gamma="v1").partition("\n\n")[2]))
@@ -262,7 +262,7 @@ def test_a_conflict_describes_how_the_two_sides_differ() -> None:
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])
-def test_a_text_that_is_no_lock_file_is_named(which: int) -> None:
+def test_a_string_that_is_not_a_lock_file_is_named(which: int) -> None:
     texts = [lock(alpha="v1")] * 3
     texts[which] = "version = 1\nwhat is this\n"
     with pytest.raises(prowess.InstallError) as caught:

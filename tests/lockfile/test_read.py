@@ -168,7 +168,7 @@ def test_an_entry_with_an_invalid_value_or_a_path_outward_is_refused(how: str) -
 @pytest.mark.parametrize(
     "text", ["", "version = 0", 'version = "2"', "version = 1\nskill = 1", "version = 1\n[[skill", "a = " + "[" * 5000]
 )
-def test_a_text_that_is_no_lock_file_is_refused(text: str) -> None:
+def test_a_string_that_is_not_a_lock_file_is_refused(text: str) -> None:
     with pytest.raises(InstallError) as caught:
         parse_lock(text)
     assert caught.value.code == "bad-lock"

@@ -215,16 +215,16 @@ NOT_OPENING = {
     "a ping": encode(request(1, "ping")),
     "a call": encode(CALL),
     "an unknown version": encode(opening("2099-01-01")),
-    "a version that is no text": encode(opening("2025-06-18", protocolVersion=20250618)),
+    "a version that is not text": encode(opening("2025-06-18", protocolVersion=20250618)),
     "no client": encode(request(0, "initialize", protocolVersion="2025-06-18", capabilities={})),
     "a client without a version": encode(opening("2025-06-18", clientInfo={"name": "x"})),
     "a client with icons": encode(opening("2025-06-18", clientInfo={**CLIENT, "icons": []})),
-    "a capability that is no object": encode(opening("2025-06-18", capabilities={"sampling": True})),
+    "a capability that is not an object": encode(opening("2025-06-18", capabilities={"sampling": True})),
     "an unknown capability": encode(opening("2025-06-18", capabilities={"flying": {}})),
     "a further field": encode(opening("2025-06-18", more=1)),
     "a carriage return": LEGACY[0].rstrip() + b"\r\n",
     "half a surrogate pair": LEGACY[0].replace(b'"Tests"', b'"\\uD800"'),
-    "bytes that are no UTF-8": LEGACY[0].replace(b'"Tests"', b'"\xff"'),
+    "bytes that are not UTF-8": LEGACY[0].replace(b'"Tests"', b'"\xff"'),
     "a repeated key": LEGACY[0].replace(b'"id": 0', b'"id": 0, "id": 1'),
     "no number": LEGACY[0].replace(b'"capabilities": {}', b'"capabilities": {"experimental": {"a": {"b": NaN}}}'),
     "a batch": b"[" + LEGACY[0].rstrip() + b"]\n",
@@ -252,7 +252,7 @@ WAITING = {
     "a call": encode(CALL),
     "an unknown method": encode(request(1, "tools/fly")),
     "a method of another version": encode(request(1, "skills/list")),
-    "a cursor that is no text": encode(request(1, "tools/list", cursor=1)),
+    "a cursor that is not text": encode(request(1, "tools/list", cursor=1)),
     "a cursor that nobody made": encode(request(1, "prompts/list", cursor="#")),
     "a further parameter": encode(request(1, "tools/list", more=True)),
     "a modern request": encode(request(1, "tools/list", MODERN_VERSION)),
@@ -281,7 +281,7 @@ ENDING = {
 
 
 @pytest.mark.parametrize("line", ENDING.values(), ids=ENDING)
-def test_a_line_that_is_no_plain_message_ends_the_early_answers(library: Path, line: bytes) -> None:
+def test_a_line_that_is_not_plain_message_ends_the_early_answers(library: Path, line: bytes) -> None:
     early = make_early(library)
     assert all(early.reply(one) for one in LEGACY)
     assert early.reply(line) is None

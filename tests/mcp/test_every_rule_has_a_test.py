@@ -30,7 +30,7 @@ HOST_RULES = {
     "H2": "A skill need not be listed: its address is enough.",
     "H3": "A skill is recognized by its entry, not by the scheme of its address.",
     "H4": "The host names the origin of a skill; the server's own name counts for nothing.",
-    "H5": "Skills of one name are told apart.",
+    "H5": "Skills with the same name are told apart.",
     "H6": "Every file is compared with the size and the digest of the entry; a change needs a new entry.",
     "H7": "An active skill keeps the set of files that it was loaded with.",
     "H8": "The frontmatter of the file is that of the entry, field by field.",

@@ -50,7 +50,7 @@ def test_folders_of_a_server_without_them_are_not_read(plan: Plan, connect: Conn
 
 
 def test_an_unlisted_skill_is_loaded_by_its_address(plan: Plan, connect: Connect) -> None:
-    """H2: an empty listing is no proof; skills/get and the address are enough."""
+    """H2: an empty listing is not proof; skills/get and the address are enough."""
     plan.add("pdf")
     plan.skills.clear()
     source = connect()
@@ -157,7 +157,7 @@ def test_names_that_repeat_are_told_apart_and_never_shadow(plan: Plan, connect: 
 
 
 def twins(plan: Plan, *prefixes: str) -> list[str]:
-    """Skills of one name under several addresses; all of them."""
+    """Skills with the same name under several addresses; all of them."""
     entry = plan.add("pdf")
     uris = [f"skill://{prefix}/pdf/SKILL.md" for prefix in prefixes]
     for uri in uris:

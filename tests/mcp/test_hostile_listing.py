@@ -67,7 +67,7 @@ def test_a_lie_of_any_kind_makes_an_entry_that_is_not_used(lie: str) -> None:
     assert len(str(caught.value).encode()) < 1_000, "it can be printed, and is short"
 
 
-def test_keys_that_are_no_text_are_refused() -> None:
+def test_keys_that_are_not_text_are_refused() -> None:
     with pytest.raises(prowess.FetchError):
         parse_entry({1: 2}, prowess.Limits())
     with pytest.raises(prowess.FetchError):
@@ -142,7 +142,7 @@ def trio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, list[
     plans["good"].add("pdf")
     (folder / "here" / "ours").mkdir(parents=True)
     (folder / "here" / "ours" / "SKILL.md").write_bytes(skill_md("ours"))
-    soon = prowess.Limits(max_mcp_call_seconds=1.0)  # what is no JSON at all is no answer
+    soon = prowess.Limits(max_mcp_call_seconds=1.0)  # what is not JSON at all is not an answer
     bad = prowess.Source.mcp("bad", command=plans["bad"].command(), limits=soon)
     good = prowess.Source.mcp("good", command=plans["good"].command())
     with bad, good:
@@ -275,7 +275,7 @@ def test_every_value_weighs_and_text_does_not_count_as_values() -> None:
     assert JsonMeter().measure(b'"never closed\n[') == 15 + 32
 
 
-def test_what_was_not_used_of_one_question_is_no_room_for_the_next() -> None:
+def test_what_one_question_did_not_use_is_not_left_for_the_next() -> None:
     allowance = ReceiveQuota(prowess.Limits(max_mcp_message_bytes=10, max_mcp_list_bytes=20))
     with allowance.reserve("max_mcp_list_bytes"):
         with allowance.reserve("max_mcp_message_bytes"):

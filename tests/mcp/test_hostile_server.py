@@ -218,7 +218,7 @@ def test_sources_that_need_time_begin_before_any_is_waited_for() -> None:
 
 
 def test_the_sdk_is_imported_before_a_server_is_waited_for(plan: Plan) -> None:
-    """How long that takes is no fault of the server: its clock starts afterwards."""
+    """How long that takes is not a fault of the server: its clock starts afterwards."""
     import subprocess
 
     code = """

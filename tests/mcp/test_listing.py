@@ -340,7 +340,7 @@ async def refused_loads(connection: Talk, names: list[str]) -> list[str]:
 
 
 def is_loaded(skill: prowess.Skill) -> bool:
-    """Whether the library loads it: a head that was cut in the middle of a character is no text."""
+    """Whether the library loads it: a head that was cut in the middle of a character is not text."""
     try:
         return bool(skill.load())
     except prowess.SkillError:

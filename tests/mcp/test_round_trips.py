@@ -184,7 +184,7 @@ def test_the_inspector_verifies_every_example(inspector: list[str]) -> None:
 
 @pytest.fixture
 def real_library(shared: Path, real_heads: list[bytes], rng: random.Random, tmp_path: Path) -> Path:
-    """Real skills that the extension lists: whole folders, filled up with heads, each in a folder of its name."""
+    """Real skills that the extension lists: whole folders, filled up with heads, each in a folder with its name."""
     root = tmp_path / "real"
     with tarfile.open(shared / "corpus" / "skills.tar.xz") as archive:
         archive.extractall(root, filter="data")

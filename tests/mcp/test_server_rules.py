@@ -219,7 +219,7 @@ def test_unlisted_skills_are_given_to_those_who_know_their_address(tmp_path: Pat
         *("skill://pdf/../pdf/SKILL.md", "skill://pdf/SKILL.md?x", "skill://pdf/%", "skill:pdf/SKILL.md", ""),
     ],
 )
-def test_an_address_that_is_no_skill_is_refused(server: prowess.mcp.Server, uri: str) -> None:
+def test_an_address_that_is_not_a_skill_is_refused(server: prowess.mcp.Server, uri: str) -> None:
     """M8: an error -32602."""
     assert talk(server, lambda connection: connection.refusal("skills/get", uri=uri)) == -32602
 

@@ -63,7 +63,7 @@ def test_a_client_at_work_is_admitted_however_many_others_of_its_address_guess(r
             assert ask_with(server, TOKEN).status == 200
 
 
-def test_a_request_without_a_token_is_no_attempt_to_guess_one(root: Path) -> None:
+def test_a_request_without_a_token_is_not_an_attempt_to_guess_one(root: Path) -> None:
     with served(root, token=TOKEN, max_http_wrong_tokens=1) as server:
         assert {server.ask("skills/list").status for _ in range(10)} == {401}
         assert ask_with(server, "wrong").status == 401

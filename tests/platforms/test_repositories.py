@@ -68,7 +68,7 @@ def test_a_repository_on_this_disk_is_installed_and_updated(machine: Machine, wr
 
 
 def test_a_committed_link_is_put_in_place_in_a_clone_without_links(machine: Machine) -> None:
-    """Git writes it as a file there. What Prowess puts in its place is no change for git."""
+    """Git writes it as a file there. What Prowess puts in its place is not a change for git."""
     repository = make_repository(machine, machine.home / "team")
     machine.must("install", "./skills/unit", "--project", "--yes", cwd=repository.path)
     lock = repository.path / "prowess.lock"

@@ -139,7 +139,7 @@ def test_a_preparation_without_meaning_indexes_the_words(library: Path, cache: P
 def test_anything_but_a_known_word_or_an_encoder_is_refused(library: Path, semantic: object) -> None:
     catalog = prowess.scan(library)
     for call in (catalog.prepare_search, lambda **options: catalog.search("x", **options)):
-        with pytest.raises(prowess.SourceError, match=r"semantic is 'auto', True, False or a prowess\.Encoder"):
+        with pytest.raises(prowess.SourceError, match=r"semantic must be 'auto', True, False or a prowess\.Encoder"):
             call(semantic=semantic)  # type: ignore[arg-type]
 
 

@@ -290,12 +290,12 @@ def test_what_discovery_put_off_is_found_when_issues_are_asked_for(
 
 
 @pytest.mark.parametrize("body", ["x", "\n" * 5000 + "x", "\u3000x"])
-def test_a_body_that_says_something_is_no_issue(put: Put, tmp_path: Path, body: str) -> None:
+def test_a_body_that_says_something_is_not_an_issue(put: Put, tmp_path: Path, body: str) -> None:
     put("kit", body=body)
     assert scan(tmp_path).issues == ()
 
 
-def test_unknown_keys_are_no_issue_of_a_catalogue(put: Put, tmp_path: Path) -> None:
+def test_unknown_keys_are_not_issue_of_a_catalogue(put: Put, tmp_path: Path) -> None:
     put("kit", "name: kit\ndescription: d\nfrobnicate: x\n")
     assert scan(tmp_path).issues == ()
 

@@ -78,7 +78,7 @@ def test_a_repeated_name_is_an_error_where_the_caller_asks_for_that(put: Put, tm
     assert str(tmp_path / "two" / "pdf") in str(caught.value)
 
 
-def test_the_same_file_from_two_sources_is_no_duplicate(put: Put, tmp_path: Path) -> None:
+def test_the_same_file_from_two_sources_is_not_a_duplicate(put: Put, tmp_path: Path) -> None:
     put("skills/billing/pay")
     catalog = prowess.Catalog.from_sources(
         [prowess.Source.directory(tmp_path / "skills"), prowess.Source.directory(tmp_path / "skills" / "billing")]
@@ -163,7 +163,7 @@ def test_a_preloaded_skill_that_cannot_be_read_is_left_out(put: Put, tmp_path: P
 
 
 @pytest.mark.parametrize("mount", ["skills/*", "a?", "[x]", "..", "../x", "a/../b", "a\\..\\b"])
-def test_a_mount_that_is_no_literal_folder_is_an_error_with_the_index(mount: str, tmp_path: Path) -> None:
+def test_a_mount_that_is_not_a_literal_folder_is_an_error_with_the_index(mount: str, tmp_path: Path) -> None:
     sources = [inline("a"), prowess.Source.directory(tmp_path, mount_as=mount)]
     with pytest.raises(prowess.SourceError, match=r"^sources\[1\]: ") as caught:
         prowess.Catalog.from_sources(sources)

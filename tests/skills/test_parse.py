@@ -241,7 +241,7 @@ def test_validation_never_raises_for_a_bad_file(tmp_path: Path, data: bytes) -> 
 @pytest.mark.needs_links
 @pytest.mark.needs_fifo
 @pytest.mark.parametrize("make", ["pipe", "folder", "link"])
-def test_validation_never_raises_for_what_is_no_file(tmp_path: Path, make: str) -> None:
+def test_validation_never_raises_for_what_is_not_a_file(tmp_path: Path, make: str) -> None:
     (tmp_path / "kit").mkdir()
     path = tmp_path / "kit" / "SKILL.md"
     if make == "pipe":

@@ -205,7 +205,7 @@ def test_paths_that_could_leave_the_folder_are_refused_on_every_system(skill: Sk
 
 
 @pytest.mark.parametrize("path", ["references", "references/", "./references/deep", "README.md/", "README.md/."])
-def test_a_folder_is_no_file(skill: Skill, path: str) -> None:
+def test_a_folder_is_not_a_file(skill: Skill, path: str) -> None:
     with pytest.raises(ResourceError) as caught:
         skill.read_resource(path)
     assert caught.value.code == "not-a-regular-file"
@@ -278,7 +278,7 @@ def test_a_cut_falls_between_characters_and_is_announced(skill: Skill, limit: in
         ("é".encode() + b"\xed\xa0\x80", "0xED at byte 2"),
     ],
 )
-def test_bytes_that_are_not_utf8_are_no_text(skill: Skill, data: bytes, where: str) -> None:
+def test_bytes_that_are_not_utf8_are_not_text(skill: Skill, data: bytes, where: str) -> None:
     (folder_of(skill) / "t.md").write_bytes(data)
     with pytest.raises(BinaryResourceError, match=where):
         skill.read_resource("t.md")

@@ -103,7 +103,7 @@ def test_an_entry_with_neither_folder_nor_text_is_skipped(entry: str, put: Put, 
 
 
 @pytest.mark.parametrize("text", ["", "[]", "skills: []", "skills:", "# nothing\n"])
-def test_an_empty_list_is_no_sources(text: str, listed: Listed) -> None:
+def test_an_empty_list_means_no_sources(text: str, listed: Listed) -> None:
     assert listed(text).names == ()
 
 
@@ -360,16 +360,16 @@ def test_limits_hold_for_the_folders_and_an_entry_may_change_some(deep: Path, li
     ("entry", "message"),
     [
         ({"mode": "sloppy"}, "mode must be"),
-        ({"mode": 1}, "mode is a string"),
+        ({"mode": 1}, "mode must be a string"),
         ({"missing": "maybe"}, "missing must be"),
         ({"max_depth": -1}, "max_depth must be"),
-        ({"max_depth": "deep"}, "max_depth is a number"),
-        ({"max_depth": 1.5}, "max_depth is a whole number"),
-        ({"nested": "perhaps"}, "nested is true or false"),
-        ({"skip_prefixes": "_"}, "skip_prefixes is a list"),
-        ({"limits": 3}, "limits is a mapping"),
+        ({"max_depth": "deep"}, "max_depth must be a number"),
+        ({"max_depth": 1.5}, "max_depth must be a whole number"),
+        ({"nested": "perhaps"}, "nested must be true or false"),
+        ({"skip_prefixes": "_"}, "skip_prefixes must be a list"),
+        ({"limits": 3}, "limits must be a mapping"),
         ({"limits": {"max_everything": 3}}, "there is no limit 'max_everything'"),
-        ({"limits": {"max_dirs_per_root": 1.5}}, "max_dirs_per_root is a whole number"),
+        ({"limits": {"max_dirs_per_root": 1.5}}, "max_dirs_per_root must be a whole number"),
         ({"base_dir": 3}, "base_dir must be text"),
     ],
 )
@@ -388,7 +388,7 @@ def test_a_scan_keyword_on_a_text_is_refused(key: str) -> None:
 
 
 @pytest.mark.parametrize("given", [3, {"skills": 3}, ["skills"], {"skills": "skills"}])
-def test_a_value_that_is_no_list_of_sources_is_refused(given: object) -> None:
+def test_a_value_that_is_not_a_list_of_sources_is_refused(given: object) -> None:
     with pytest.raises(prowess.SourceError, match="expected a list of entries"):
         prowess.load_sources(given)  # type: ignore[arg-type]  # on purpose
 

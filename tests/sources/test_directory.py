@@ -143,7 +143,7 @@ def test_a_source_says_what_it_is(tmp_path: Path) -> None:
     assert repr(Source.directory("x", mount_as="skills")) == "Source.directory('x', mount_as='skills')"
 
 
-def test_an_empty_path_is_no_folder(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_path_is_not_a_folder(put: Put, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put("pdf")
     monkeypatch.chdir(tmp_path)
     assert loaded(Source.directory("")).names == ()

@@ -86,7 +86,7 @@ def test_a_blank_description_or_body_is_refused(blank: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a\ud800b", "\udcff"])
-def test_text_that_is_no_unicode_is_refused_as_in_a_file(text: str) -> None:
+def test_text_that_is_not_unicode_is_refused_as_in_a_file(text: str) -> None:
     """Half a character can be neither printed nor saved, so it must not get in."""
     with pytest.raises(prowess.SourceError):
         load("a", text, "i")

@@ -173,7 +173,7 @@ def test_a_site_that_cannot_be_read_is_an_error_with_missing_error(site: Site, l
     ["", "skills.example", "ftp://skills.example", "https://", "file:///etc", "https://u:secret@h", "https://h:x/",
      "https://h/?q=secret#f", "https://h/#f", "https://h\\@evil/", "https://h /", "https://ä.example", "http://[::1"],
 )  # fmt: skip
-def test_a_text_that_is_no_web_address_is_a_source_error(address: str) -> None:
+def test_a_string_that_is_not_a_web_address_is_a_source_error(address: str) -> None:
     with pytest.raises(prowess.SourceError) as caught:
         prowess.Source.url(address).load()
     assert caught.value.code == "bad-address"

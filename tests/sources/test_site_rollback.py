@@ -99,14 +99,14 @@ def test_an_index_with_an_earlier_date_is_not_used_though_nobody_has_seen_it(sit
 
 
 @pytest.mark.parametrize("date", ["", "yesterday", "Mon, 99 Foo 2026 99:99:99 GMT", "-1"])
-def test_a_text_that_is_no_date_proves_no_rollback(site: Site, load: Load, date: str) -> None:
+def test_a_string_that_is_not_a_date_proves_no_rollback(site: Site, load: Load, date: str) -> None:
     publish(site, ONE, Last_Modified=dated(100))
     load()
     publish(site, TWO, Last_Modified=date)
     assert codes(load()) == []
 
 
-def test_servers_of_one_site_with_other_dates_for_the_same_bytes_are_no_rollback(site: Site, load: Load) -> None:
+def test_servers_of_one_site_with_other_dates_for_the_same_bytes_are_not_rollback(site: Site, load: Load) -> None:
     for seconds in (100, 50, 100, 50):
         publish(site, ONE, Last_Modified=dated(seconds))
         assert codes(load()) == []
@@ -128,7 +128,7 @@ def test_an_index_that_was_gone_for_a_while_comes_back_as_it_was_but_not_older(s
 
 
 @pytest.mark.parametrize("rubbish", [b"{", b"<!doctype html>", b'{"skills": 1}', b'{"$schema": "https://x/9"}'])
-def test_an_answer_that_is_no_index_is_never_the_newest_seen(site: Site, load: Load, rubbish: bytes) -> None:
+def test_an_answer_that_is_not_an_index_is_never_the_newest_seen(site: Site, load: Load, rubbish: bytes) -> None:
     publish(site, ONE)
     load()
     site.put(INDEX, rubbish)

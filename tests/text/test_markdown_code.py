@@ -43,7 +43,7 @@ def test_a_block_of_a_shell_or_of_no_language_is_shell_code(language: str) -> No
 
 
 @pytest.mark.parametrize("language", ["python", "sql", "json"])
-def test_a_block_of_another_language_is_no_shell_code(language: str) -> None:
+def test_a_block_of_another_language_is_not_shell_code(language: str) -> None:
     assert quoted(fenced("x = '$1'", language)) == []
 
 

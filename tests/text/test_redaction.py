@@ -32,7 +32,7 @@ PLACES = (
 
 MARKS = (*string.punctuation, "%40", "%3F", "\N{EURO SIGN}", "@/", "/@", "?@", "#@", "://")
 ENDS_HOST = frozenset(("/", "?", "#", "/@", "?@", "#@", "://"))
-"""Behind a user without a password these end the host, so what follows is no part of the secret."""
+"""Behind a user without a password these end the host, so what follows is not part of the secret."""
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -104,7 +104,7 @@ def test_a_token_in_place_of_the_user_of_ssh_is_a_secret(token: str) -> None:
 
 
 @pytest.mark.parametrize("user", ["git", "hf_user", "npm_bot", "ghp", "glpat-x", "org-123456", "pypi-mirror"])
-def test_a_user_of_ssh_whose_name_begins_like_a_token_is_no_secret(user: str) -> None:
+def test_a_user_of_ssh_whose_name_begins_like_a_token_is_not_a_secret(user: str) -> None:
     address = f"{user}@host.example:acme/pdf.git"
     assert (hide_secrets(address), parse_source(address).address) == (address, address)
 

@@ -489,7 +489,7 @@ def test_a_request_that_was_changed_is_not_taken(
 
 
 @pytest.mark.parametrize("data", [None, [], "x", {}, {"version": 1}])
-def test_what_is_no_request_is_not_taken(data: object) -> None:
+def test_what_is_not_a_request_is_not_taken(data: object) -> None:
     with pytest.raises(prowess.NotTrustedError) as caught:
         prowess.TrustRequest.from_dict(data, prowess.Catalog())  # type: ignore[arg-type]
     assert caught.value.code == "bad-request"

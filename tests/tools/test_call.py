@@ -66,7 +66,7 @@ def test_a_call_never_raises(name: str, sent: object, toolsets: list[prowess.Too
 
 
 @pytest.mark.parametrize("name", [None, 5, ["load_skill"], {"name": "load_skill"}, b"load_skill"])
-def test_a_name_of_a_tool_that_is_no_text_is_an_unknown_tool(name: object, toolsets: list[prowess.Toolset]) -> None:
+def test_a_name_of_a_tool_that_is_not_text_is_an_unknown_tool(name: object, toolsets: list[prowess.Toolset]) -> None:
     sent = cast("str", name)
     for toolset in toolsets:
         for result in (toolset.call(sent, {}), asyncio.run(toolset.acall(sent, {}))):
@@ -96,7 +96,7 @@ def test_arguments_of_any_python_type_are_answered(sent: object, toolsets: list[
         "{'a': 1}",
     ],
 )
-def test_what_is_no_json_object_is_an_error(sent: str | bytes, toolsets: list[prowess.Toolset]) -> None:
+def test_what_is_not_json_object_is_an_error(sent: str | bytes, toolsets: list[prowess.Toolset]) -> None:
     for toolset in toolsets:
         for tool in toolset.tools():
             result = toolset.call(tool.name, sent)

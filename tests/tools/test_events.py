@@ -48,7 +48,7 @@ def test_loading_and_reading_are_told_in_every_dialect(
     assert told(events) == [("activated", "pdf"), ("read", "pdf")]
 
 
-def test_loading_again_is_no_second_activation(
+def test_loading_again_is_not_a_second_activation(
     dialect: prowess.DialectName, put: Put, talk: Talk, load: Load, events: Events
 ) -> None:
     put("pdf")

@@ -705,7 +705,7 @@ def test_what_a_failing_runner_says_is_bounded(forking: prowess.DialectName, tal
 
 @pytest.mark.usefixtures("audit")
 @pytest.mark.parametrize("given", [None, 5, b"bytes", {"content": "x"}])
-def test_an_answer_that_is_no_text_is_an_error(given: object, forking: prowess.DialectName, talk: Talk) -> None:
+def test_an_answer_that_is_not_text_is_an_error(given: object, forking: prowess.DialectName, talk: Talk) -> None:
     def plain(_prepared: prowess.PreparedFork) -> Any:
         return given
 
@@ -719,7 +719,7 @@ def test_an_answer_that_is_no_text_is_an_error(given: object, forking: prowess.D
 
 
 @pytest.mark.usefixtures("audit")
-def test_an_answer_that_is_no_text_is_told(talk: Talk, events: list[prowess.Event]) -> None:
+def test_an_answer_that_is_not_text_is_reported(talk: Talk, events: list[prowess.Event]) -> None:
     async def awaited(_prepared: prowess.PreparedFork) -> Any:
         return None
 
@@ -942,7 +942,7 @@ def test_a_child_process_that_fails_is_an_error_for_the_model(forking: prowess.D
     assert result.content.startswith("Skill: audit failed: the sub-agent ended with exit status 1: no key")
 
 
-def test_a_child_of_what_is_no_fork_is_refused_where_it_is_made() -> None:
+def test_a_child_of_what_is_not_a_fork_is_refused_where_it_is_made() -> None:
     toolset = prowess.Toolset(prowess.Session(prowess.Catalog()), fork="host")
     failed = toolset.prepare_fork("nope")
     with pytest.raises(prowess.SourceError, match=r"prepared is a prowess\.PreparedFork or None"):

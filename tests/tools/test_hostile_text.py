@@ -166,7 +166,7 @@ def test_a_description_that_is_one_template_is_listed(
     assert template in everything(prowess.Toolset(talk(), dialect))
 
 
-def test_bodies_are_no_templates_but_for_their_own_placeholders(
+def test_bodies_are_not_templates_but_for_their_own_placeholders(
     dialect: prowess.DialectName, put: Put, talk: Talk, load: Load
 ) -> None:
     """Those of other template languages stay, whatever they would mean elsewhere."""

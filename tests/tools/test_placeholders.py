@@ -115,7 +115,7 @@ def test_what_a_command_printed_is_not_filled(put: Put, talk: Talk, tmp_path: Pa
     assert expected in prepared.content
 
 
-def test_arguments_that_are_no_text_are_refused(put: Put, talk: Talk) -> None:
+def test_arguments_that_are_not_text_are_refused(put: Put, talk: Talk) -> None:
     put("greet")
     result = prowess.Toolset(talk()).call("load_skill", {"name": "greet", "arguments": ["Ada"]})
     assert (result.is_error, result.data["reason"]) == (True, "bad-arguments")

@@ -662,7 +662,7 @@ def test_files_are_watched_from_the_second_page_on_and_no_change_in_between_is_m
         assert "three" in browser.get("/").text
 
 
-def test_that_watching_begins_is_no_change(put: Callable[..., Path], tmp_path: Path) -> None:
+def test_the_start_of_watching_is_not_a_change(put: Callable[..., Path], tmp_path: Path) -> None:
     put("skills/one")
     with open_library((str(tmp_path / "skills"),)) as library:
         feed = ChangeFeed(library)
@@ -689,7 +689,7 @@ def test_a_folder_that_is_gone_when_watching_begins_is_tried_again(
         assert library.state.marks.is_followed
 
 
-def test_an_answer_of_a_source_is_no_change_on_the_disk(put: Callable[..., Path], tmp_path: Path) -> None:
+def test_an_answer_of_a_source_is_not_a_change_on_the_disk(put: Callable[..., Path], tmp_path: Path) -> None:
     put("skills/one")
     library = Library(prowess.scan(tmp_path / "skills"))
     feed = ChangeFeed(library)

@@ -108,7 +108,7 @@ def test_a_skill_that_people_may_not_call_says_so_instead_of_a_text(put: Put, li
     assert activation.pieces == ()
 
 
-def test_a_name_that_no_skill_has_is_no_activation(put: Put, library: Callable[[], Library]) -> None:
+def test_a_name_that_no_skill_has_is_not_an_activation(put: Put, library: Callable[[], Library]) -> None:
     put("skills/one")
     activation = make_sees_view(library(), {"skill": "two"}).activation
     assert activation is not None

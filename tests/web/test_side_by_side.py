@@ -43,7 +43,7 @@ def test_a_line_that_each_side_changed_differently_is_a_conflict() -> None:
     assert [row.is_conflict for row in rows] == [False, True, False]
 
 
-def test_a_change_that_both_sides_made_is_no_conflict() -> None:
+def test_a_change_that_both_sides_made_is_not_a_conflict() -> None:
     (file,) = compare({"a": "1\nnew\n"}, {"a": "1\n2\n"}, {"a": "1\nnew\n"})
     assert not any(row.is_conflict for row in file.parts[0])
 

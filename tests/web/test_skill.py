@@ -289,7 +289,7 @@ def test_no_file_outside_of_the_skill_is_shown(put: Put, tmp_path: Path, browse:
         assert "Secret" not in answer.text
 
 
-def test_bytes_that_are_no_text_are_not_shown(put: Put, library: Make) -> None:
+def test_bytes_that_are_not_text_are_not_shown(put: Put, library: Make) -> None:
     folder = put("skills/pdf")
     (folder / "data.bin").write_bytes(b"\x00\xff")
     view = make_file_view(library(), {"id": "pdf", "path": "data.bin"})

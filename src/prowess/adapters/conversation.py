@@ -389,7 +389,7 @@ class Conversation:
         return f"This call of {tool} is not in the allowed-tools of the active skills ({names})."
 
     def _has_bounded_skills(self) -> bool:
-        """True when skills are active and each of them has ``allowed-tools``."""
+        """Return whether skills are active and each of them has ``allowed-tools``."""
         active = [self.session.skill(name) for name in self.session.active_skills]
         return bool(active) and all(skill.allowed_tools for skill in active)
 

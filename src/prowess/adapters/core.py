@@ -98,14 +98,14 @@ def load_skills(source: SkillsFrom | None) -> Catalog | Live:
         return Catalog.from_sources([source])  # type: ignore[list-item]
     if isinstance(source, Iterable):
         return Catalog.from_sources([_as_source(each) for each in source])
-    return raise_bad_argument("source", "is a path, a Catalog, a Live, a source or a list of sources", source)
+    return raise_bad_argument("source", "must be a path, a Catalog, a Live, a source or a list of sources", source)
 
 
 def _as_source(source: SkillSource | str | os.PathLike[str]) -> SkillSource:
     from prowess.sources.source import Source
 
     if isinstance(source, (Catalog, Live)):  # it has a method load() as sources have, but for one skill
-        raise_bad_argument("a source of the list", "is a path or a source", source, "pass a catalogue alone")
+        raise_bad_argument("a source of the list", "must be a path or a source", source, "pass a catalogue alone")
     return Source.directory(source) if isinstance(source, (str, os.PathLike)) else source
 
 
@@ -190,7 +190,7 @@ class Conversations:
         made: object = self._find_scope(ScopeContext(key, context))
         found = run_awaitable(made) if isawaitable(made) else made
         if not isinstance(found, Scope):
-            raise_bad_argument("what scope returns", "is a prowess.Scope", found, "return prowess.Scope(…)")
+            raise_bad_argument("what scope returns", "must be a prowess.Scope", found, "return prowess.Scope(…)")
         usual, allowed = self._scope, found.allowed
         if allowed is not None and usual.allowed is not None:
             allowed = tuple(name for name in allowed if name in usual.allowed)

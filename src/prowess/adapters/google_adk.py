@@ -61,7 +61,7 @@ class Skills(SkillsAdapter, BaseToolset):
         return [SkillTool(definition, self.open, is_declared=True) for definition in self.list_definitions()]
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Add the listing to the system text, and declare the tools; both are of one state of the conversation."""
+        """Add the listing to the system text, and declare the tools; both are of the same state of the conversation."""
         refuse_second_skills(tool_context._invocation_context.agent.tools)  # noqa: SLF001 - the only way to an agent
         conversation = await self.open(tool_context)
         self._require_callback(conversation, tool_context)

@@ -112,7 +112,7 @@ class Skills(SkillsAdapter, AgentMiddleware[SkillsState, Any, Any]):
         return init_chat_model(name)
 
     def has_tool(self, name: str) -> bool:
-        """Return whether a tool of that name is one of the skill tools."""
+        """Return whether a tool with that name is one of the skill tools."""
         return any(tool.name == name for tool in self.tools)
 
     # -- requests to the model ---------------------------------------------------------------------------------------

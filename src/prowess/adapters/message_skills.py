@@ -189,7 +189,7 @@ def _check_arguments(asked: _RunArguments) -> None:
         raise SourceError("max_turns is at least 1: each turn is one request to the model")
     if isinstance(asked.messages, (str, dict)):
         remedy = 'pass [{"role": "user", "content": …}]'
-        raise_bad_argument("messages", "is a list of messages", asked.messages, remedy)
+        raise_bad_argument("messages", "must be a list of messages", asked.messages, remedy)
     for decision in asked.decisions.values():
         check_flag(decision, "a decision")
     for name in asked.options.keys() & _RESERVED.keys():

@@ -151,7 +151,7 @@ class ReplyReader(Protocol):
     """Puts the events of a stream together."""
 
     def read_event(self, event: Message) -> str:
-        """Take the next event; return the text that it adds, ``""`` for none."""
+        """Take the next event; return the text that it adds, or ``""``."""
 
     def finish_reply(self) -> Message | None:
         """Return the whole response, in the shape that a request without a stream gets; ``None``: it is not whole."""

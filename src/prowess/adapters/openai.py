@@ -210,7 +210,7 @@ class Skills(MessageSkills):
     def _pick_format(self, options: dict[str, Any]) -> _ChatFormat | ResponsesFormat:
         api = options.pop("api", "chat")
         if api not in _FORMATS:
-            raise_bad_argument("api", "is 'chat' or 'responses'", api)
+            raise_bad_argument("api", "must be 'chat' or 'responses'", api)
         return _FORMATS[api]
 
     @overload

@@ -99,7 +99,7 @@ class Skills(SkillsAdapter):
         check_callable(conversation, "conversation")
         kind = type(agent)
         if issubclass(kind, SkilledAgent):
-            raise_bad_argument("agent", "has no skills yet", agent.name, "give one Skills a list of sources")
+            raise_bad_argument("agent", "must have no skills yet", agent.name, "give one Skills a list of sources")
         self._name = self._name or agent.name
         # The skills are in the class, not in the object, so that a clone of the new agent has them too.
         attached = {"skills": self, "name_conversation": staticmethod(conversation) if conversation else None}

@@ -39,7 +39,7 @@ class Change(Generic[T]):
     states: Mapping[str, str] = field(default_factory=dict)
     """What ``read_states`` returned before the steps were found out: the plan holds for these states alone."""
     read_states: Callable[[], Mapping[str, str]] = dict
-    """Returns the state of now of every file that the plan names, by what people call it."""
+    """Returns the current state of every file that the plan names, by what people call it."""
     open_block: Callable[[], AbstractContextManager[object]] = nullcontext
     """Returns the block that reads the states again and makes the change."""
     choose: Callable[[Any], Change[T]] | None = None

@@ -42,7 +42,7 @@ agents_option = make_agents_option("Link the skills for this agent, not for thos
 
 def read_cache_limits() -> Limits:
     """Return the limits, with what the user's settings say of the cache."""
-    home = os.path.expanduser("~")  # the home folder is no project, and a project must not decide this
+    home = os.path.expanduser("~")  # the home folder is not a project, and a project must not decide this
     settings = load_settings(home, env=os.environ)
     days, megabytes = settings.number("cache_days"), settings.number("cache_megabytes")
     if days is None or megabytes is None:  # neither is ever unset

@@ -62,7 +62,7 @@ class LazyGroup(click.Group):
         return [entry.name for group in GROUPS for entry in COMMANDS if entry.group == group]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of that name from its module, or ``None`` if there is none."""
+        """Return the command with that name from its module, or ``None`` if there is none."""
         entry = COMMANDS_BY_NAME.get(cmd_name)
         if entry is None:
             return None

@@ -1,7 +1,7 @@
 """The settings and the catalogue of a command line, and the skills that the words on it mean.
 
-A word with a slash is a path. A bare word is the folder of a skill here, if there is one of that name, or the name of a
-skill; a note says so where it could be both. Any other folder of that name counts if no skill has it.
+A word with a slash is a path. A bare word is the folder of a skill here, if one has that name, or else the name of a
+skill; a note says so where it could be both. Any other folder with that name counts if no skill has it.
 """
 
 from __future__ import annotations
@@ -213,13 +213,13 @@ def note_folders_here(skills: Iterable[prowess.Skill]) -> None:
 
 
 def _note_folder(catalog: prowess.Catalog, name: str) -> None:
-    """Say that the folder here is meant, if a skill of that name is elsewhere, or was installed and is not here."""
+    """Say that the folder here is meant, if a skill with that name is elsewhere, or was installed and is not here."""
     if name not in catalog:
         other = suggest_sync(name)
     elif _is_folder_of(catalog, name):
         other = ""
     else:
-        other = f"another skill of that name is {shorten_path(catalog[name].location)}"
+        other = f"another skill with that name is {shorten_path(catalog[name].location)}"
     if other:
         printer.note(f"this is about the folder {with_dot_prefix(name)}; {other}")
 
@@ -251,7 +251,7 @@ def _explain_no_skill(path: str) -> SourceError:
 
 
 def _has_load_failure(catalog: prowess.Catalog, name: str) -> bool:
-    """Return True when a skill in a folder of that name was found and could not be loaded."""
+    """Return True when a skill in a folder with that name was found and could not be loaded."""
     return any(os.path.basename(os.path.dirname(issue.path)) == name for issue in catalog.failures)
 
 

@@ -62,7 +62,7 @@ def update_entries(active: Mapping[str, ActiveSkill], new: Catalog, report: Refr
 
 
 def may_differ(old: Skill, new: Skill) -> bool:
-    """Return whether two skills of one name may differ; files are compared by their state, and not read."""
+    """Return whether two skills with the same name may differ; files are compared by their state, and not read."""
     if old is new:
         return False
     # An inline skill has no file whose state could be compared, but its text is in memory.

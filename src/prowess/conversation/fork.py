@@ -132,7 +132,7 @@ def fork_system_message(prepared: PreparedFork, attached_files: Iterable[str | o
     """
     check_instance(prepared, "prepared", PreparedFork, remedy="pass toolset.prepare_fork(name, task)")
     if isinstance(attached_files, str):  # each letter would be taken for a path
-        raise_bad_argument("attached_files", "is a list of paths", attached_files, f"pass [{attached_files!r}]")
+        raise_bad_argument("attached_files", "must be a list of paths", attached_files, f"pass [{attached_files!r}]")
     name = neutralize_tags(to_one_line(prepared.skill_name))
     prompt = (
         f'You carry out the skill "{name}" on your own. The next user message contains the full skill instructions, '

@@ -72,7 +72,7 @@ class CatalogCache(Generic[T]):
         self._by_catalog: WeakKeyDictionary[Catalog, OrderedDict[Hashable, T]] = WeakKeyDictionary()
 
     def find(self, catalog: Catalog, key: Hashable) -> T | None:
-        """Return the value for a catalogue and a key; ``None`` without one."""
+        """Return the value for a catalogue and a key, or ``None``."""
         with self._lock:
             values = self._by_catalog.get(catalog)
             if values is None or key not in values:
@@ -174,7 +174,7 @@ class Moment:
         return name if skill is None else skill.name
 
     def find(self, name: str) -> Skill | None:
-        """Return the skill of that name that the filters let through, ``None`` where there is none.
+        """Return the skill with that name that the filters let through, ``None`` where there is none.
 
         It is the skill of the catalogue, or the one that was loaded where an active skill has left the catalogue.
         """

@@ -146,7 +146,7 @@ class Session:
         check_instance(limits, "limits", Limits, optional=True, remedy="pass prowess.Limits(…)")
         check_callable(on_event, "on_event")
         if iscoroutinefunction(on_event):
-            raise SourceError("on_event is a plain function, not a coroutine function: nobody would await it")
+            raise SourceError("on_event must be a plain function, not a coroutine function: nobody would await it")
         _check_selector(selector)
         if trust is not None:
             from prowess.conversation.acting.trust import Trust
@@ -361,7 +361,9 @@ class Session:
         """
         check_instance(scope, "scope", Scope, remedy="pass prowess.Scope(…)")
         if isinstance(scope.trust, str):
-            raise_bad_argument("scope.trust", "is a prowess.Trust", scope.trust, f"pass Trust(policy={scope.trust!r})")
+            raise_bad_argument(
+                "scope.trust", "must be a prowess.Trust", scope.trust, f"pass Trust(policy={scope.trust!r})"
+            )
         moment = self.moment()
         allowed = None if scope.allowed is None else {name: moment.resolve_name(name) for name in scope.allowed}
         with self._lock:
@@ -595,7 +597,7 @@ class Session:
         """
         check_text(message, "message")
         moment, call = self.moment(), parse_call(message)
-        # Text such as "/tmp is full" is not a call: without a skill of that name it is an ordinary message.
+        # Text such as "/tmp is full" is not a call: without a skill with that name it is an ordinary message.
         if call is None or (call[0] not in moment.catalog and call[0] not in moment.active):
             return ""
         name, arguments = moment.resolve_name(call[0]), call[1]
@@ -650,8 +652,8 @@ class Session:
     def open_child(self, tools: Iterable[str] | None = None) -> Session:
         """Return a session for a sub-agent: with this catalogue, trust and bounds, but active skills of its own.
 
-        It begins with the preloaded skills that are active here. ``tools`` lowers its ceiling. The filters of now, also
-        the ambient ones, hold for as long as it lives: whoever runs the sub-agent may do so in another place.
+        It begins with the preloaded skills that are active here. ``tools`` lowers its ceiling. The current filters,
+        also the ambient ones, hold for as long as it lives: whoever runs the sub-agent may do so in another place.
         """
         now = self.moment()
         filters = tuple(dict.fromkeys(pattern for pattern in now.filters if pattern))
@@ -745,7 +747,7 @@ def check_catalog(catalog: Catalog | Live) -> None:
     instead = f"prowess.scan({show_path_argument(given)})"
     if isinstance(getattr(given, "catalog", None), Catalog):  # somebody passed a session or a toolset
         instead = f"{type(given).__name__.lower()}.catalog"
-    raise_bad_argument("catalog", "is a prowess.Catalog", given, f"pass {instead}")
+    raise_bad_argument("catalog", "must be a prowess.Catalog", given, f"pass {instead}")
 
 
 def _check_tool_names(names: Iterable[str] | None) -> frozenset[str] | None:

@@ -99,11 +99,11 @@ class ToolCeiling(NamedTuple):
             return cls(None, tools == ANY_TOOL)
         written = check_texts(tools, "tools")
         if ANY_TOOL in written:
-            expected = f"is {ANY_TOOL!r} or a list of tools"
+            expected = f"must be {ANY_TOOL!r} or a list of tools"
             raise_bad_argument("tools", expected, list(written), f"pass tools={ANY_TOOL!r}")
         for index, tool in enumerate(written):
             if not is_tool_pattern(tool):
-                expected = "is a tool or a tool with a pattern in parentheses"
+                expected = "must be a tool or a tool with a pattern in parentheses"
                 raise_bad_argument(f"tools[{index}]", expected, tool, "pass 'Bash(git:*)' or 'Bash'")
         # A ceiling names each tool, so that no ``*`` can allow them all. Only the list of a fork may name a family of
         # tools such as ``mcp__*``; it can only narrow a ceiling.

@@ -162,7 +162,7 @@ class Live:
         return name in self._catalog
 
     def __getitem__(self, name: str) -> Skill:
-        """Return the skill of that name in the current catalogue; raise ``UnknownSkillError`` when there is none."""
+        """Return the skill with that name in the current catalogue; raise ``UnknownSkillError`` when there is none."""
         return self._catalog[name]
 
     def __iter__(self) -> Iterator[Skill]:

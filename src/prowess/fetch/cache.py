@@ -68,7 +68,7 @@ class CacheRecord:
     is_gone: bool = False
 
     def is_fresh(self, now: float, limits: Limits) -> bool:
-        """True when the bytes may be used without asking the server."""
+        """Return whether the bytes may be used without asking the server."""
         # A record from the future is not fresh: turning the clock back must not keep old bytes in use.
         return self.stored_at <= now < min(self.fresh_until, self.stored_at + limits.max_cache_seconds)
 
@@ -98,7 +98,7 @@ class Cache:
         return self._folder
 
     def is_usable(self) -> bool:
-        """True when the folder exists or can be created, belongs to this user, and nobody else may write to it."""
+        """Return whether the folder exists or can be created, belongs to this user, and nobody else may write to it."""
         try:
             make_folders(self._folder, 0o700)
         except OSError:
@@ -139,7 +139,7 @@ class Cache:
             self.write_record(replace(record, is_gone=True, fresh_until=0))
 
     def has_repository(self, address: str) -> bool:
-        """True when objects of a repository are kept."""
+        """Return whether objects of a repository are kept."""
         return self.is_usable() and stat_folder(os.path.join(self._folder, *_repository_path(address))) is not None
 
     def read_objects(self, address: str, commit: str, max_bytes: int) -> bytes | None:
@@ -279,7 +279,7 @@ def _archive_path(address: str) -> tuple[str, ...]:
 
 
 def _is_recent(path: str) -> bool:
-    """True for a file that was changed within a day; false for one with a time in the future."""
+    """Return True for a file that was changed within a day; false for one with a time in the future."""
     try:
         return 0 <= time.time() - os.lstat(path).st_mtime < _DAY_SECONDS
     except OSError:
@@ -291,7 +291,7 @@ def _record_path(url: str) -> tuple[str, ...]:
 
 
 def _is_valid_record(fields: object) -> bool:
-    """True when the JSON of a file has exactly the fields of a record, each of its type.
+    """Return whether the JSON of a file has exactly the fields of a record, each of its type.
 
     A record is used to build requests (``etag``) and messages, so a damaged or forged one must not get that far.
     """

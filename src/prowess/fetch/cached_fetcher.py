@@ -131,14 +131,14 @@ class CachedFetcher:
         return None if self.fetcher.has_query else self.cache.read_record(url)
 
     def is_fresh(self, url: str) -> bool:
-        """True when the copy of a URL is in the cache and may be used without asking."""
+        """Return whether the copy of a URL is in the cache and may be used without asking."""
         record = self._read_record(url)
         if record is None or not record.is_fresh(time.time(), self.limits):
             return False
         return self.cache.read(record.digest, self.limits.max_download_bytes) is not None
 
     def has_bytes(self, digest: str) -> bool:
-        """True when the bytes with that SHA-256 are in the cache."""
+        """Return whether the bytes with that SHA-256 are in the cache."""
         return self.cache.read(digest, self.limits.max_download_bytes) is not None
 
     def get_by_digest(self, url: str, digest: str, size: int | None = None) -> bytes:

@@ -130,7 +130,7 @@ def check_address(address: str, allowed: UrlPolicy, host: str) -> None:
 
 
 def is_public(address: str) -> bool:
-    """True when a numeric address, and each address that is embedded in it, is public on the internet."""
+    """Return whether a numeric address, and each address that is embedded in it, is public on the internet."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -159,7 +159,7 @@ def _is_global(address: IpAddress) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """True when the text of a host names this machine, as ``localhost`` and ``127.0.0.1`` do."""
+    """Return whether the text of a host names this machine, as ``localhost`` and ``127.0.0.1`` do."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -188,5 +188,5 @@ def _refuse_link(path: str) -> None:
 
 
 def is_link_info(info: os.stat_result) -> bool:
-    """True when ``lstat`` describes a link, or a junction of Windows, which is not a link for Python."""
+    """Return whether ``lstat`` describes a link, or a junction of Windows, which is not a link for Python."""
     return stat.S_ISLNK(info.st_mode) or bool(getattr(info, "st_reparse_tag", 0) & _NAME_SURROGATE)

@@ -309,12 +309,12 @@ class Folder:
 
 
 def is_link_entry(entry: os.DirEntry[str]) -> bool:
-    """Whether an entry of a folder is a link, or a junction of Windows."""
+    """Return whether an entry of a folder is a link, or a junction of Windows."""
     return entry.is_symlink() or (not HAS_HANDLES and is_link_info(entry.stat(follow_symlinks=False)))
 
 
 def is_utf8_name(name: str) -> bool:
-    """Whether a name is UTF-8; other names can neither be listed nor be asked for."""
+    """Return whether a name is UTF-8; other names can neither be listed nor be asked for."""
     return not any("\ud800" <= char <= "\udfff" for char in name)
 
 
@@ -399,7 +399,7 @@ def _list_plain_files(fd: int, key: str, files_by_folder: dict[str, list[str]], 
 
 
 def is_surely_only_name(base: str, parts: tuple[str, ...], name: str, most: int, depth: int) -> bool:
-    """True when no other file in a folder, or below it, has a name that equals ``name`` where case is ignored.
+    """Return whether no other file in a folder, or below it, has a name that equals ``name`` where case is ignored.
 
     The folder is ``parts`` below ``base``. ``False`` says nothing: there may be such a file, or a folder that cannot be
     read, more than ``most`` entries, or folders more than ``depth`` deep.
@@ -482,7 +482,7 @@ def folder_size(path: str) -> int:
 
 
 def exists(path: str) -> bool:
-    """Whether there is anything at a path, be it a link that leads nowhere."""
+    """Return whether there is anything at a path, be it a link that leads nowhere."""
     return os.path.lexists(path)
 
 

@@ -145,7 +145,7 @@ def _iter_rows(top: str, limits: Limits) -> Iterator[bytes]:
 
 
 def is_watched_folder(name: str) -> bool:
-    """Whether changes in a folder of that name can be changes of skills."""
+    """Return whether changes in a folder with that name can be changes of skills."""
     return name not in _UNWATCHED_FOLDERS and not is_git_name(name)
 
 

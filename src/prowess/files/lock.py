@@ -116,7 +116,7 @@ def _lock_byte(fd: int) -> int:
 
 
 def _is_lock_current(folder: str, fd: int) -> bool:
-    """True when the locked folder or file is still the one at that path.
+    """Return whether the locked folder or file is still the one at that path.
 
     Between opening and locking, another process may have replaced the folder. Then the lock is on the old folder, which
     nobody else asks for any more, and would protect nothing.

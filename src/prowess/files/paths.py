@@ -46,7 +46,7 @@ def windows_path_inside(path: str, folder: str) -> str | None:
 
 
 def plain_windows_path(path: str) -> str:
-    """A path of Windows with backslashes alone, and without the prefix that lifts the limit on its length.
+    """Return a path of Windows with backslashes alone, and without the prefix that lifts the limit on its length.
 
     Links and long paths come with that prefix from the system, and the same paths without it from people.
     """
@@ -66,12 +66,12 @@ def relative_path(path: str, folder: str) -> str:
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """True when ``path`` is ``folder`` or is below it, by the strings of two absolute paths."""
+    """Return whether ``path`` is ``folder`` or is below it, by the strings of two absolute paths."""
     return path_inside(path, folder) is not None
 
 
 def is_really_inside(path: str, folder: str) -> bool:
-    """True when ``path`` leads to ``folder`` or below it on the disk, with every link in both resolved.
+    """Return whether ``path`` leads to ``folder`` or below it on the disk, with every link in both resolved.
 
     Two spellings of one folder count as one, as on a disk that ignores case, and where a folder is mounted twice.
     """
@@ -90,7 +90,7 @@ def is_really_inside(path: str, folder: str) -> bool:
 
 
 def is_link(path: str) -> bool:
-    """True when the entry at a path is itself a link or a junction; ``False`` without an entry."""
+    """Return whether the entry at a path is itself a link or a junction; ``False`` without an entry."""
     try:
         info = os.lstat(path)
     except OSError:
@@ -99,12 +99,12 @@ def is_link(path: str) -> bool:
 
 
 def is_real_folder(path: str) -> bool:
-    """True when a path is a folder and not a link to one."""
+    """Return whether a path is a folder and not a link to one."""
     return stat_folder(path) is not None and not is_link(path)
 
 
 def is_folder_itself(path: str) -> bool:
-    """True when the entry at a path is a folder or a junction, and not a symbolic link."""
+    """Return whether the entry at a path is a folder or a junction, and not a symbolic link."""
     try:
         return stat.S_ISDIR(os.lstat(path).st_mode)
     except OSError:
@@ -112,7 +112,7 @@ def is_folder_itself(path: str) -> bool:
 
 
 def is_same_folder(first: str, second: str) -> bool:
-    """True when two paths lead to one existing folder."""
+    """Return whether two paths lead to one existing folder."""
     try:
         first_info, second_info = os.stat(first), os.stat(second)
     except OSError:
@@ -130,22 +130,22 @@ def read_link(path: str) -> str | None:
 
 
 def is_link_to(path: str, folder: str) -> bool:
-    """True when ``path`` is a link that leads to ``folder``, whether or not the folder exists."""
+    """Return whether ``path`` is a link that leads to ``folder``, whether or not the folder exists."""
     return is_link(path) and is_known_link_to(path, folder)
 
 
 def is_known_link_to(link: str, folder: str) -> bool:
-    """True when ``link``, which must be a link, leads to ``folder``, whether or not the folder exists."""
+    """Return whether ``link``, which must be a link, leads to ``folder``, whether or not the folder exists."""
     return is_same_folder(link, folder) or _resolve_link(link) == os.path.realpath(folder)
 
 
 def is_link_into(path: str, folder: str) -> bool:
-    """True when ``path`` is a link that leads to ``folder`` or below it, whether or not its end exists."""
+    """Return whether ``path`` is a link that leads to ``folder`` or below it, whether or not its end exists."""
     return is_link(path) and is_really_inside(_resolve_link(path), folder)
 
 
 def is_link_file_into(path: str, folder: str) -> bool:
-    """True when ``path`` is a file that holds the text of a link to ``folder``, or below it, and nothing else.
+    """Return whether ``path`` is a file that holds the text of a link to ``folder``, or below it, and nothing else.
 
     Git writes committed links so where it makes no links (``core.symlinks=false``).
     """
@@ -240,7 +240,7 @@ class PathResolver:
 
 
 def is_owned_alone(info: os.stat_result) -> bool:
-    """True when a file or folder belongs to this user and nobody else may write to it; always true on Windows."""
+    """Return whether a file or folder belongs to this user and nobody else may write to it; always true on Windows."""
     return not hasattr(os, "geteuid") or (info.st_uid == os.geteuid() and not info.st_mode & _OTHERS_WRITE)
 
 
@@ -299,7 +299,7 @@ def check_path(given: str | os.PathLike[str], argument: str, remedy: str = "") -
     except TypeError:
         written = None
     if not isinstance(written, str):
-        raise_bad_argument(argument, "is a string or a path", given, remedy)
+        raise_bad_argument(argument, "must be a string or a path", given, remedy)
     return written
 
 
@@ -321,5 +321,5 @@ def as_existing_folder(given: str | os.PathLike[str], argument: str) -> str:
     """Return the absolute path of a folder. Raises ``SourceError`` unless the folder exists; it is never created."""
     folder = as_absolute(given, argument)
     if not os.path.isdir(folder):
-        raise_bad_argument(argument, "is an existing folder", folder, "make it first")
+        raise_bad_argument(argument, "must be an existing folder", folder, "make it first")
     return folder

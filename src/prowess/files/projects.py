@@ -121,6 +121,6 @@ def default_cache_dir(env: Mapping[str, str] = os.environ) -> str:
 
 
 def is_private_folder(path: str) -> bool:
-    """True when there is a folder at a path that belongs to this user, and that nobody else may write to."""
+    """Return whether there is a folder at a path that belongs to this user, and that nobody else may write to."""
     info = stat_folder(path)
     return info is not None and is_owned_alone(info)

@@ -50,7 +50,7 @@ class TreeBounds(NamedTuple):
 
     @classmethod
     def for_skill(cls, limits: Limits) -> TreeBounds:
-        """The bounds of one skill."""
+        """Return the bounds of one skill."""
         return cls(limits.max_files_per_skill, limits.max_entries_per_skill, limits.max_depth_per_skill)
 
     @classmethod
@@ -321,7 +321,7 @@ def hash_tree(folder: str, limits: Limits) -> HashedTree:
 
 
 def is_executable(file: OpenFile) -> bool:
-    """True when the owner of an open file may execute it; a guess where files have no such bit."""
+    """Return whether the owner of an open file may execute it; a guess where files have no such bit."""
     return decide_executable(file.info.st_mode, b"" if HAS_EXECUTABLE_BITS else file.read(len(_SHEBANG)))
 
 
@@ -365,7 +365,7 @@ def with_recorded_names(
 
 
 def _is_one_file(folder: str, first: str, second: str) -> bool:
-    """Whether two names in a folder are one file."""
+    """Return whether two names in a folder are one file."""
     try:
         infos = [os.lstat(os.path.join(folder, *path.split("/"))) for path in (first, second)]
     except OSError:

@@ -135,7 +135,7 @@ def _parse_head(text: bytes | None, skill: str, limits: Limits) -> SkillHead:
 
 
 def summarize_additions(additions: Iterable[UpdateAddition]) -> str:
-    """Return how many additions there are of each kind, such as ``1 new skill and 2 new scripts``; ``""`` for none."""
+    """Return how many additions there are of each kind, such as ``1 new skill and 2 new scripts``, or ``""``."""
     counts = dict.fromkeys(_TITLES, 0)
     for addition in additions:
         counts[addition.kind] += 1

@@ -104,7 +104,10 @@ def adopt_skills(scope: InstallScope, names: tuple[str, ...], limits: Limits) ->
 def _check_names(
     names: tuple[str, ...], skills: list[AdoptableSkill], store: Store, limits: Limits
 ) -> list[AdoptableSkill]:
-    """The skills; raises ``NotInstalledError`` with every name that is neither one of theirs nor installed already."""
+    """Return the skills.
+
+    Raises ``NotInstalledError`` with every name that is neither one of theirs nor installed already.
+    """
     known = {os.path.basename(link) for entry in store.locked.values() for link in entry.links}
     known |= {skill.known_name for skill in skills}
     missing = [name for name in names if name not in known]
@@ -121,7 +124,7 @@ def _check_names(
 def find_adoptable(
     scope: InstallScope, locked: LockEntries, limits: Limits, names: tuple[str, ...] = ()
 ) -> Iterator[AdoptableSkill]:
-    """The skills with these names, or all, that are where agents look and are not installed already.
+    """Yield the skills with these names, or all, that are where agents look and are not installed already.
 
     An install that no lock file records, of the name ``org/name``, is one too.
     """
@@ -144,7 +147,7 @@ def is_project_own(skill: AdoptableSkill, scope: InstallScope) -> bool:
 
 
 def is_left_in_place(skill: AdoptableSkill, scope: InstallScope, names: tuple[str, ...]) -> bool:
-    """Whether a skill stays where it is: it is the project's own, and nobody named it."""
+    """Return whether a skill stays where it is: it is the project's own, and nobody named it."""
     # The install base is not under version control, so the project's repository would lose the skill.
     return not names and is_project_own(skill, scope)
 
@@ -184,7 +187,7 @@ def _remove_misnamed_folder(store: Store, skill: AdoptableSkill, links: set[str]
 
 
 def find_candidates(scope: InstallScope, limits: Limits, names: tuple[str, ...] = ()) -> Iterator[AdoptableSkill]:
-    """The skills with these names, or all, that are real folders in the shared folder or in Claude Code's."""
+    """Yield the skills with these names, or all, that are real folders in the shared folder or in Claude Code's."""
     state_folder = os.environ.get("XDG_STATE_HOME", "") if scope.location == "user" else ""
     recorded = read_foreign_entries(scope.root, state_folder=state_folder, limits=limits)
     folders: dict[str, tuple[str, tuple[str, ...]]] = {}
@@ -216,7 +219,7 @@ def _list_folders(parent: str) -> list[str]:
 def _read_candidate(
     folder: str, recorded: ForeignEntry | None, agents: tuple[str, ...], limits: Limits
 ) -> AdoptableSkill:
-    """The skill in a folder; raises ``UnsafeTreeError`` for one that cannot be loaded or installed."""
+    """Return the skill in a folder; raises ``UnsafeTreeError`` for one that cannot be loaded or installed."""
     name = os.path.basename(folder)
     files, skills = _read_skills(folder, name, limits)
     recorded = recorded or entry_from_metadata(name, skills[0].document.front.metadata)
@@ -230,7 +233,10 @@ def _read_candidate(
 
 
 def _read_unrecorded(scope: InstallScope, name: str, limits: Limits) -> AdoptableSkill:
-    """An install that no lock file records; raises ``UnsafeTreeError`` for one that cannot be loaded or installed."""
+    """Return an install that no lock file records.
+
+    Raises ``UnsafeTreeError`` for one that cannot be loaded or installed.
+    """
     org, _, short_name = name.partition("/")
     folder = scope.install_folder(name)
     files, skills = _read_skills(folder, short_name, limits)
@@ -244,7 +250,7 @@ def _guesses_of(files: tuple[NewFile, ...], folder: str) -> tuple[Issue, ...]:
 
 
 def _read_skills(folder: str, name: str, limits: Limits) -> tuple[tuple[NewFile, ...], list[TreeSkill]]:
-    """The files of a folder, and its skills; raises ``UnsafeTreeError`` when nothing in it can be installed."""
+    """Return the files of a folder, and its skills; raises ``UnsafeTreeError`` when nothing in it can be installed."""
     tree_read = read_tree(folder, limits)
     for code, path in tree_read.problems:
         raise UnsafeTreeError(f"{path!a} cannot be adopted", folder, code)
@@ -259,7 +265,10 @@ def _read_skills(folder: str, name: str, limits: Limits) -> tuple[tuple[NewFile,
 
 
 def find_recorded_source(recorded: ForeignEntry | None) -> SourceSpec | None:
-    """The repository that another tool recorded for a skill, with its version and its folder there; else ``None``."""
+    """Return the repository that another tool recorded for a skill, with its version and its folder there.
+
+    Else ``None``.
+    """
     if recorded is None or recorded.source_type not in _GIT_SOURCE_TYPES:
         return None
     host = "gitlab:" if recorded.source_type == "gitlab" and ":" not in recorded.source else ""

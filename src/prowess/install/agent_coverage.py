@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from prowess.lockfile.read import LockEntries, LockEntry
 
 SkillState = Literal["linked", "copied", "missing", "shadowed", "edited"]
-"""How an agent has a skill: by a link, as real files, not at all, hidden by another of its name, or edited."""
+"""How an agent has a skill: by a link, as real files, not at all, hidden by another with its name, or edited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,14 @@ class SkillCoverage:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The ids of the agents, and the skills by name; of one name the project's is before the user's."""
+    """The ids of the agents, and the skills by name; with the same name the project's is before the user's."""
 
     agents: tuple[str, ...]
     skills: tuple[SkillCoverage, ...]
 
 
 def find_coverage(scopes: Sequence[InstallScope], agents: Sequence[str], limits: Limits) -> Coverage:
-    """The matrix for some agents and for all that skills are installed for; of ``scopes`` the first one wins."""
+    """Return the matrix for some agents and for all that skills are installed for; of ``scopes`` the first one wins."""
     views = [_ScopeView(scope, read_lock(scope.lock_folder, limits=limits), limits) for scope in scopes]
     installed_for = {agent for view in views for entry in view.locked.values() for agent in entry.agents}
     columns = tuple(sorted({*agents, *(installed_for & AGENTS.keys())}))
@@ -76,7 +76,7 @@ class _ScopeSkill(NamedTuple):
 
 
 def _state_for(skill: _ScopeSkill, agent: str, views: Sequence[_ScopeView]) -> SkillState:
-    """How an agent has a skill of the last scope; a skill of its name in an earlier scope shadows it."""
+    """Return how an agent has a skill of the last scope; a skill with its name in an earlier scope shadows it."""
     *before, view = views
     path = view.find_path(agent, skill.link)
     state = view.state_at(path, skill) if path else "missing"
@@ -100,7 +100,7 @@ class _ScopeView:
         self._states: dict[tuple[str, str], SkillState] = {}
 
     def find_skills(self, agents: Sequence[str]) -> Iterator[_ScopeSkill]:
-        """The skills of the lock file, then those where the agents look that are in no lock file."""
+        """Yield the skills of the lock file, then those where the agents look that are in no lock file."""
         recorded: set[str] = set()
         for entry in self.locked.values():
             recorded.update(os.path.basename(link) for link in entry.links)
@@ -117,12 +117,12 @@ class _ScopeView:
                 yield _ScopeSkill(name, name, first_path=path)
 
     def find_path(self, agent: str, link: str) -> str:
-        """The path at which an agent finds a skill of that name in this scope; ``""`` when it finds none."""
+        """Return the path at which an agent finds a skill with that name in this scope; ``""`` when it finds none."""
         paths = (os.path.join(folder, link) for folder in self._link_folders.folders_of_agent(agent))
         return next((path for path in paths if exists(path)), "")
 
     def state_at(self, path: str, skill: _ScopeSkill) -> SkillState:
-        """The state of a skill at a path where an entry is."""
+        """Return the state of a skill at a path where an entry is."""
         if (path, skill.install) not in self._states:
             self._states[path, skill.install] = self._compute_state(path, skill)
         return self._states[path, skill.install]
@@ -144,7 +144,7 @@ class _ScopeView:
         folder = entry.folder_for_link(os.path.basename(path))
         if stat_folder(path) is None:
             return "missing"
-        # An install in mode copy has no folder to link to, so any link there is somebody else's.
+        # An install in copy mode has no folder to link to, so any link there is somebody else's.
         if entry.is_copied or not is_link_to(path, skill_folder(self.scope, entry.name, folder)):
             return "shadowed"
         # An edit of one skill of an install does not make its other skills edited.
@@ -152,14 +152,14 @@ class _ScopeView:
         return "edited" if any(file.startswith(within) for file in self._find_edits(entry)) else "linked"
 
     def _find_edits(self, entry: LockEntry) -> list[str]:
-        """The paths of the files of an install that somebody changed."""
+        """Return the paths of the files of an install that somebody changed."""
         if entry.name not in self._differing:
             rows = compare_files(entry, self._link_folders, self._limits, PlacedTrees(self.scope.base, self._limits))
             self._differing[entry.name] = [row.path for row in rows if row.is_edit]
         return self._differing[entry.name]
 
     def has_same_files(self, first: str, second: str) -> bool:
-        """Whether two folders are one, or hold equal files."""
+        """Return whether two folders are one, or hold equal files."""
         is_one = os.path.realpath(first) == os.path.realpath(second)  # nothing has to be hashed then
         return is_one or self._digest_of(first) == self._digest_of(second)
 

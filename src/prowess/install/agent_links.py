@@ -38,13 +38,13 @@ _MOVING_VARIABLES = ("XDG_CONFIG_HOME", *dict.fromkeys(agent.variable for agent 
 
 
 def _read_moves() -> tuple[tuple[str, str], ...]:
-    """The variables of the environment that move folders of agents, with their values."""
+    """Return the variables of the environment that move folders of agents, with their values."""
     return tuple((name, os.environ[name]) for name in _MOVING_VARIABLES if name in os.environ)
 
 
 @lru_cache(maxsize=8)  # a command makes several ``LinkFolders``, of two scopes
 def _list_folders(location: str, root: str, env: tuple[tuple[str, str], ...]) -> Mapping[str, tuple[str, ...]]:
-    """The folders in which each agent looks for the skills of a scope, by the agent's id."""
+    """Return the folders in which each agent looks for the skills of a scope, by the agent's id."""
     moves = dict(env)
     return {
         agent.id: tuple(
@@ -76,11 +76,11 @@ class LinkFolders:
         """The way from each folder for links to the install base, as a link has it."""
 
     def folders_of_agent(self, agent: str) -> tuple[str, ...]:
-        """The folders that an agent searches in this scope, the one that wins first; empty when it has none."""
+        """Return the folders that an agent searches in this scope, the one that wins first; empty when it has none."""
         return _list_folders(self.scope.location, self.scope.root, self._env)[get_agent(agent).id]
 
     def folders_for(self, agents: Iterable[str]) -> list[str]:
-        """The shared folder, then the first folder of each agent, without repetition.
+        """Return the shared folder, then the first folder of each agent, without repetition.
 
         Raises ``SourceError`` for an agent that has no folder in this scope.
         """
@@ -93,7 +93,7 @@ class LinkFolders:
         return list(chosen)
 
     def path_of_link(self, recorded: str) -> str:
-        """The path of a recorded link; raises ``InstallError`` when it is not a plain name in a known folder."""
+        """Return the path of a recorded link; raises ``InstallError`` when it is not a plain name in a known folder."""
         # Fast path: thousands of recorded links begin alike, so their folder is checked once.
         before, _, name = recorded.rpartition("/")
         folder = self._folders_by_prefix.get(before)
@@ -123,7 +123,7 @@ class LinkFolders:
         return path if inner.startswith(os.pardir) or os.path.isabs(inner) else inner.replace(os.sep, "/")
 
     def is_in_place(self, path: str, target: str, *, copy: bool) -> bool:
-        """Whether the link that ``stage_link`` would make at a path is there already."""
+        """Return whether the link that ``stage_link`` would make at a path is there already."""
         written = read_link(path) if not copy and self._is_within(os.path.dirname(path)) else None
         # A junction of Windows says where it leads from the root of the volume.
         return written is not None and (
@@ -177,11 +177,11 @@ class LinkFolders:
                 return
 
     def staging_path(self, path: str, token: str) -> str:
-        """The path, without its ending, at which a link for ``path`` waits."""
+        """Return the path, without its ending, at which a link for ``path`` waits."""
         return os.path.join(os.path.dirname(path), f"{self._prefix}{token}")
 
     def find_links_into(self, target: str) -> list[str]:
-        """The links in the folders of this scope that lead into ``target``, recorded or not."""
+        """Return the links in the folders of this scope that lead into ``target``, recorded or not."""
         paths = [os.path.join(folder, name) for folder in self._known_folders for name in self._list_links(folder)]
         return [path for path in paths if is_link_into(path, target)]
 
@@ -193,11 +193,11 @@ class LinkFolders:
             return [name for name in opened.list_entries().links if is_safe_part(name)]
 
     def list_paths(self, name: str) -> list[str]:
-        """The paths of a name in all folders of this scope, whether or not anything exists there."""
+        """Return the paths of a name in all folders of this scope, whether or not anything exists there."""
         return [os.path.join(folder, name) for folder in self._known_folders if self._is_within(folder)]
 
     def find_leftovers(self) -> list[str]:
-        """The paths of staged links that a killed process left in the folders of this scope."""
+        """Return the paths of staged links that a killed process left in the folders of this scope."""
         paths: list[str] = []
         for folder in self._known_folders:
             if stat_folder(folder) is not None and self._is_within(folder):
@@ -209,13 +209,16 @@ class LinkFolders:
 
 
 def skill_folder(scope: InstallScope, install: str, folder: str) -> str:
-    """The path of a skill in an install; ``folder`` is where it is in the install, ``""`` for all of the install."""
+    """Return the path of a skill in an install.
+
+    ``folder`` is where it is in the install, ``""`` for all of the install.
+    """
     place = scope.install_folder(install)
     return os.path.join(place, *folder.split("/")) if folder else place
 
 
 def _folder_identity(folder: str) -> tuple[int, int] | None:
-    """The device and the inode of the folder at the end of a path; ``None`` without a folder."""
+    """Return the device and the inode of the folder at the end of a path; ``None`` without a folder."""
     info = stat_folder(folder)
     return None if info is None else (info.st_dev, info.st_ino)
 
@@ -278,7 +281,7 @@ def find_present_agents(context: InstallContext, *, project: bool) -> tuple[str,
 def choose_preset_agents(
     scope: InstallScope, manifest: ProjectManifest | None, present: Sequence[str]
 ) -> tuple[str, ...]:
-    """The ids of the agents that skills are worth linking for when nobody names any.
+    """Return the ids of the agents that skills are worth linking for when nobody names any.
 
     These are the agents that a project's manifest names for all skills, or else those that are ``present`` on this
     machine. Of agents that look in one folder the first is named. Agents that look in the shared folder need no link,

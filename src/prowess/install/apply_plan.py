@@ -107,7 +107,7 @@ def _names_from_other_sources(context: InstallContext, source: str, arriving: se
 
 
 def to_installed_skill(scope: InstallScope, full_name: str, locked: LockEntries) -> InstalledSkill:
-    """The install of that name, at the place that ``locked`` gives it."""
+    """Return the install with that name, at the place that ``locked`` gives it."""
     org, _, name = full_name.partition("/")
     return InstalledSkill(org, name, scope.location, Path(locate_install(locked.get(full_name), scope, full_name)))
 
@@ -163,6 +163,6 @@ def _find_lookalikes(names: Sequence[str], known: Iterable[str]) -> dict[str, li
 
 
 def _is_series(name: str, other: str) -> bool:
-    """True for two skills whose names differ in numbers alone, such as ``step-1`` and ``step-2``."""
+    """Return True for two skills whose names differ in numbers alone, such as ``step-1`` and ``step-2``."""
     last, other_last = name.rpartition("/")[2], other.rpartition("/")[2]
     return last != other_last and _NUMBER.sub("0", last) == _NUMBER.sub("0", other_last)

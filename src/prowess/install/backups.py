@@ -69,7 +69,7 @@ def back_up(path: str, scope: InstallScope, what: str, why: str, token: str) -> 
 
 
 def list_backups(scope: InstallScope) -> Iterator[Backup]:
-    """The backups of a scope, the newest first; anything else in their folder is left out."""
+    """Yield the backups of a scope, the newest first; anything else in their folder is left out."""
     folder = os.path.join(scope.base, BACKUP_FOLDER)
     if stat_folder(folder) is None:
         return
@@ -100,7 +100,7 @@ def _find_place(scope: InstallScope, what: str) -> Path | None:
 
 
 def _skill_of(match: re.Match[str]) -> str:
-    """The skill that a backup was: ``org/name`` of an install, or the last part of a path where agents look."""
+    """Return the skill that a backup was: ``org/name`` of an install, or the last part of a path where agents look."""
     what = match["what"].replace("+", "/")
     # "org/name" is an install; a path where agents look has more parts, or was recorded as foreign.
     is_path = what.count("/") > 1 or match.groupdict().get("why") == "foreign"  # the path of an edited copy
@@ -108,7 +108,10 @@ def _skill_of(match: re.Match[str]) -> str:
 
 
 def _parse_time(milliseconds: str) -> datetime | None:
-    """The time in the name of a backup; ``None`` for a number that no command wrote, because no calendar has it."""
+    """Return the time in the name of a backup.
+
+    ``None`` for a number that no command wrote, because no calendar has it.
+    """
     try:
         return datetime.fromtimestamp(int(milliseconds, 16) / 1000, tz=UTC)
     except (ValueError, OverflowError, OSError):

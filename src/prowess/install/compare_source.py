@@ -79,7 +79,7 @@ class _Upstream(NamedTuple):
 
 
 def compare_sides(scope: InstallScope, entry: LockEntry, access: SourceAccess) -> SkillDiff:
-    """The comparison of one install; nothing is changed.
+    """Return the comparison of one install; nothing is changed.
 
     Raises ``NotInstalledError`` when the install is not on this disk. A source that cannot be asked is not an error:
     ``why_unasked`` then says why.
@@ -126,13 +126,13 @@ class _FileComparison(NamedTuple):
 
 
 def _lock_prefix(entry: LockEntry, place: str) -> str:
-    """The folder, with a slash, under which the lock file has the files of a place: a copy holds one skill."""
+    """Return the folder, with a slash, under which the lock file has the files of a place: a copy holds one skill."""
     folder = entry.folder_for_link(os.path.basename(place)) if entry.is_copied else ""
     return f"{folder}/" if folder else ""
 
 
 def _locked_path(entry: LockEntry, edit: Difference) -> str:
-    """The path under which the lock file has an edited file."""
+    """Return the path under which the lock file has an edited file."""
     return f"{_lock_prefix(entry, edit.folder)}{edit.path}"
 
 
@@ -140,7 +140,7 @@ def _read_locked_bytes(
     paths: Collection[str], entry: LockEntry, folders: Iterable[str], contents: _BytesByHash
 ) -> None:
     """Read the bytes of files from every folder that may still have them as they were locked."""
-    # An install in mode copy has several folders, and somebody may have edited only one of them.
+    # An install in copy mode has several folders, and somebody may have edited only one of them.
     for folder in folders:
         prefix = _lock_prefix(entry, folder)
         for path in paths:
@@ -151,7 +151,7 @@ def _read_locked_bytes(
 
 
 def _read_edit(edit: Difference, entry: LockEntry, contents: _BytesByHash) -> _FileComparison:
-    """The comparison of an edited file; a file of a copy is named with the copy, since there may be several."""
+    """Return the comparison of an edited file; a file of a copy is named with the copy, since there may be several."""
     locked = entry.files.get(_locked_path(entry, edit))
     path = "/".join(filter(None, (edit.link, edit.path)))
     try:
@@ -199,7 +199,7 @@ class _BytesByHash:
         return file is None or file.size > self._limits.max_resource_bytes or file.sha256 in self._by_hash
 
     def diff_rows(self, rows: Iterable[_FileComparison]) -> Iterator[str]:
-        """The unified diff from the locked files to another side."""
+        """Yield the unified diff from the locked files to another side."""
         diffs = FileDiffs(self._limits)
         for path, locked, other in rows:
             if isinstance(other, str):
@@ -244,7 +244,7 @@ class _EntrySource:
                 self._fetch(commit)
 
     def _fetch(self, ref: str) -> tuple[str, dict[str, FileHash]]:
-        """The commit of a version and the hashes of its files, whose bytes are kept."""
+        """Return the commit of a version and the hashes of its files, whose bytes are kept."""
         spec = spec_of_entry(self._entry, self._scope, ref=ref)
         with wrap_os_errors(), self._access.open_source(spec) as source_files:
             files = tree_for_entry(self._entry, source_files, spec, self._access.limits).files

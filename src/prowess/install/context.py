@@ -65,13 +65,13 @@ class InstallContext:
         return self.project, self.user
 
     def scope_for(self, *, project: bool) -> InstallScope:
-        """The project's scope, or the user's."""
+        """Return the project's scope, or the user's."""
         return self.project if project else self.user
 
     def scopes_at(self, location: Location) -> tuple[InstallScope, ...]:
-        """The scopes that a location means, the project's first; raises ``SourceError`` for another word."""
+        """Return the scopes that a location means, the project's first; raises ``SourceError`` for another word."""
         if location not in {"project", "user", "all"}:
-            raise_bad_argument("location", "is 'project', 'user' or 'all'", location)
+            raise_bad_argument("location", "must be 'project', 'user' or 'all'", location)
         return select_scopes(self.scopes, location)
 
     @property
@@ -109,11 +109,14 @@ class InstallContext:
     # -- the lock files ----------------------------------------------------------------------------------------------
 
     def read_lock(self, scope: InstallScope) -> LockEntries:
-        """The entries of a scope's lock file, by name; raises ``InstallError`` for a lock file that is malformed."""
+        """Return the entries of a scope's lock file, by name.
+
+        Raises ``InstallError`` for a lock file that is malformed.
+        """
         return read_lock(scope.lock_folder, limits=self.limits)
 
     def list_entries(self, scopes: Sequence[InstallScope]) -> list[tuple[InstallScope, LockEntry]]:
-        """Every entry of the lock files of some scopes, each with its scope."""
+        """Return every entry of the lock files of some scopes, each with its scope."""
         return [(scope, entry) for scope in scopes for entry in self.read_lock(scope).values()]
 
     def find_known_install(self, ref: SkillRef, scopes: Sequence[InstallScope]) -> tuple[InstallScope, str]:
@@ -134,7 +137,7 @@ class InstallContext:
     # -- sources -----------------------------------------------------------------------------------------------------
 
     def open_source(self, spec: SourceSpec, offer: Offer | None = None) -> AbstractContextManager[SourceTree]:
-        """A source as an offer showed it, or as it is now without an offer.
+        """Return a source as an offer showed it, or as it is now without an offer.
 
         Raises ``SkillError`` (``bad-argument``) for an offer of another source.
         """
@@ -179,7 +182,7 @@ def parse_refs(refs: Refs) -> list[SkillRef]:
 
 
 def require_entry(locked: LockEntries, scope: InstallScope, name: str, unknown: str = "source is") -> LockEntry:
-    """The entry of an install; raises ``InstallError`` (``not-in-lock``) when the lock file has none.
+    """Return the entry of an install; raises ``InstallError`` (``not-in-lock``) when the lock file has none.
 
     ``unknown`` completes the message: it says what nobody knows without the entry.
     """

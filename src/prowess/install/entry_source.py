@@ -24,12 +24,12 @@ _KINDS: dict[str, SourceKind] = {kind: kind for kind in get_args(SourceKind)}
 
 
 def local_path(spec: SourceSpec) -> str:
-    """The absolute path of a source that is on this machine."""
+    """Return the absolute path of a source that is on this machine."""
     return os.path.abspath(os.path.join(spec.base, os.path.expanduser(spec.address)))
 
 
 def policy_address(spec: SourceSpec) -> str:
-    """The address of a source as the rules of a policy see it."""
+    """Return the address of a source as the rules of a policy see it."""
     return to_address(local_path(spec)) if spec.local else spec.address
 
 
@@ -43,7 +43,7 @@ def refuse_own_source(spec: SourceSpec, into: str) -> None:
 
 
 def source_for_lock(spec: SourceSpec, scope: InstallScope) -> str:
-    """The text by which the lock file names a source. In a project a path is relative to the lock file's folder.
+    """Return the text by which the lock file names a source. In a project a path is relative to the lock file's folder.
 
     A path that a person wrote from the root, or from the home folder, stays as it is. Raises ``InstallError``
     (``bad-file-name``) for a path that is not UTF-8.
@@ -66,7 +66,7 @@ def source_for_lock(spec: SourceSpec, scope: InstallScope) -> str:
 
 
 def spec_of_entry(entry: LockEntry, scope: InstallScope, *, ref: str = "") -> SourceSpec:
-    """The source that an entry records, at the version ``ref``; raises ``InstallError`` when it records none."""
+    """Return the source that an entry records, at the version ``ref``; raises ``InstallError`` when it records none."""
     kind = _KINDS.get(entry.kind)
     if kind is None:
         raise InstallError(
@@ -82,7 +82,7 @@ def spec_of_entry(entry: LockEntry, scope: InstallScope, *, ref: str = "") -> So
 
 
 def is_from_source(entry: LockEntry, spec: SourceSpec, scope: InstallScope) -> bool:
-    """Whether an entry comes from a source, even when the two are written differently."""
+    """Return whether an entry comes from a source, even when the two are written differently."""
     if is_sourceless(entry) or not spec.local:
         return entry.source == spec.address
     recorded = spec_of_entry(entry, scope)
@@ -90,18 +90,18 @@ def is_from_source(entry: LockEntry, spec: SourceSpec, scope: InstallScope) -> b
 
 
 def is_sourceless(entry: LockEntry) -> bool:
-    """Whether an entry has no source that could give it back: it was adopted, and its origin is unknown."""
+    """Return whether an entry has no source that could give it back: it was adopted, and its origin is unknown."""
     return entry.kind not in _KINDS
 
 
 def missing_install_error(name: str, place: str) -> NotInstalledError:
-    """The error for an install that the lock file records and that is not on this disk, as in a fresh clone."""
+    """Return the error for an install that the lock file records and that is not on this disk, as in a fresh clone."""
     message = f"{name} is in the lock file, and its folder is missing: 'prowess sync --locked' brings it"
     return NotInstalledError(message, place, "missing-skill")
 
 
 def describe_unreachable(entry: LockEntry, issues: Sequence[Issue]) -> str:
-    """The sentence that the site of an entry did not answer; ``""`` when it did.
+    """Return the sentence that the site of an entry did not answer; ``""`` when it did.
 
     ``issues`` are those of the source: a site that did not answer is served from an old copy of its index.
     """

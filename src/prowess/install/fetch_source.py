@@ -97,7 +97,7 @@ class SourceAccess(NamedTuple):
     """Called with the address of each repository whose server gives plain files."""
 
     def for_entries(self, entries: Iterable[tuple[InstallScope, LockEntry]]) -> SourceAccess:
-        """An access like this one for one command over many entries, which asks each repository once for all."""
+        """Return an access like this one for one command over many entries, which asks each repository once for all."""
         # Inside of ``asking_once`` the fetches are shared already: all commands must see one state of a repository.
         if self.shared_fetches is not None:
             return self
@@ -114,7 +114,7 @@ class SourceAccess(NamedTuple):
         return self._replace(shared_fetches=shared)
 
     def remote_for(self, spec: SourceSpec) -> GitRemote:
-        """The git repository that a source names."""
+        """Return the git repository that a source names."""
         address = _repository_address(spec)
         # A repository on this machine is not cached: to ask it costs as much as to read the cache.
         cache = None if spec.local else Cache()
@@ -131,7 +131,7 @@ class SourceAccess(NamedTuple):
         )
 
     def repository_for(self, spec: SourceSpec) -> Repository:
-        """The repository of an OCI registry that a source names."""
+        """Return the repository of an OCI registry that a source names."""
         from prowess.fetch.oci.pull import Repository
         from prowess.fetch.oci.registry import Registry
 
@@ -180,7 +180,7 @@ class SourceAccess(NamedTuple):
 
 
 def _repository_address(spec: SourceSpec) -> str:
-    """The address of a repository, or its path on this machine."""
+    """Return the address of a repository, or its path on this machine."""
     return local_path(spec) if spec.local else spec.address
 
 
@@ -232,7 +232,7 @@ class LastOpenSource:
         self._close()
 
     def open_source(self, spec: SourceSpec) -> SourceTree:
-        """The files that a source has now; the source that was open before is closed, unless it is this one."""
+        """Return the files that a source has now; the source that was open before is closed, unless it is this one."""
         key = self._key_of(spec)
         if self._open is None or self._open[0] != key:
             self._close()  # one source at a time: a repository that is open holds files and memory
@@ -251,7 +251,7 @@ class LastOpenSource:
         return self._kept[1]
 
     def is_open_at(self, spec: SourceSpec, commit: str) -> bool:
-        """Whether this source is open now, at that commit."""
+        """Return whether this source is open now, at that commit."""
         return self._open is not None and self._open[0] == self._key_of(spec) and self._open[1].commit == commit
 
     @staticmethod
@@ -359,7 +359,10 @@ def _url_policy(access: SourceAccess, address: str = "") -> UrlPolicy:
 
 
 def _fetch_site(spec: SourceSpec, access: SourceAccess) -> SourceTree:
-    """The skills that a site publishes; when it has no index, the archive or the SKILL.md at the address itself."""
+    """Return the skills that a site publishes.
+
+    When it has no index, the archive or the SKILL.md at the address itself.
+    """
     try:
         return _fetch_index(spec, access)
     except FetchError as error:
@@ -372,7 +375,7 @@ def _fetch_site(spec: SourceSpec, access: SourceAccess) -> SourceTree:
 
 
 def _no_usable_skill_error(spec: SourceSpec, failures: Sequence[Issue]) -> InstallError:
-    """The error for an index without a usable entry; it repeats the first reason."""
+    """Return the error for an index without a usable entry; it repeats the first reason."""
     message = f"{spec.address} publishes no skill that can be used"
     if not failures:
         return InstallError(message, "", "no-index")
@@ -397,7 +400,7 @@ def load_site_catalog(spec: SourceSpec, access: SourceAccess) -> Catalog:
 
 
 def _fetch_index(spec: SourceSpec, access: SourceAccess) -> SourceTree:
-    """All skills that the index of a site lists, each in a folder of its name."""
+    """Return all skills that the index of a site lists, each in a folder with its name."""
     max_bytes = access.limits.max_install_bytes
     files: list[NewFile] = []
     catalog = load_site_catalog(spec, access)
@@ -415,7 +418,7 @@ _PLAIN_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 
 
 def token_variable(address: str) -> str:
-    """The name of the variable with the token for an address; ``""`` when no token may be sent there."""
+    """Return the name of the variable with the token for an address; ``""`` when no token may be sent there."""
     try:
         parts = urlsplit(address)
         host, port = (parts.hostname or "").lower(), parts.port
@@ -429,7 +432,7 @@ def token_variable(address: str) -> str:
 
 
 def _token_headers(address: str) -> dict[str, str]:
-    """The header with the token for the server of an address; empty when the environment has no token for it."""
+    """Return the header with the token for the server of an address; empty when the environment has no token for it."""
     variable = token_variable(address)
     token = os.environ.get(variable, "").strip() if variable else ""
     return {"Authorization": f"Bearer {token}"} if token else {}

@@ -16,7 +16,7 @@ _HUNK_NUMBER = re.compile(r"([-+])(\d+)")
 
 
 def diff_files(before: Sequence[NewFile], files: Sequence[NewFile], limits: Limits) -> str:
-    """The unified diff of two sets of files; ``""`` when they are equal. Large and binary files are only named.
+    """Return the unified diff of two sets of files; ``""`` when they are equal. Large and binary files are only named.
 
     A file with too many lines to compare is described by their number.
     """
@@ -38,7 +38,7 @@ class FileDiffs:
         self._lines_left = limits.max_diff_lines
 
     def diff_file(self, path: str, old: tuple[bytes, bool] | None, new: tuple[bytes, bool] | None) -> Iterator[str]:
-        """The diff of one file; a side is its bytes and whether it is executable, or ``None`` without a file."""
+        """Yield the diff of one file; a side is its bytes and whether it is executable, or ``None`` without a file."""
         names = (f"a/{path}" if old else "/dev/null", f"b/{path}" if new else "/dev/null")
         before, after = (side[0] if side else b"" for side in (old, new))
         if old and new and old[1] != new[1]:
@@ -90,7 +90,7 @@ def find_changed_lines(before: list[str], after: list[str]) -> ChangedLines:
 
 
 def _count_common_lines(before: list[str], after: list[str]) -> tuple[int, int]:
-    """How many lines are equal at the beginning and at the end, without those that are shown as context."""
+    """Return how many lines are equal at the beginning and at the end, without those that are shown as context."""
     limit = min(len(before), len(after))
     first = next((index for index in range(limit) if before[index] != after[index]), limit)
     last = next((index for index in range(limit - first) if before[-1 - index] != after[-1 - index]), limit - first)

@@ -56,7 +56,7 @@ class TreeSkill(NamedTuple):
     is_default: bool = True
     """True when the skill counts without being asked for by name."""
     plugin: str = ""
-    """The name of the plugin that it belongs to; ``""`` for none."""
+    """The name of the plugin that it belongs to, or ``""``."""
 
     @property
     def path(self) -> str:
@@ -75,7 +75,7 @@ class FoundSkills(NamedTuple):
 def find_skills(
     paths: Iterable[str], read: ReadFile, *, name: str, limits: Limits, prefetch: Prefetch | None = None
 ) -> FoundSkills:
-    """The skills among ``paths``, what is wrong with others, and the plugins that group them.
+    """Return the skills among ``paths``, what is wrong with others, and the plugins that group them.
 
     ``name`` is the name of a skill at the top that has none. ``prefetch`` is called with the files that are read next,
     so that one request can fetch all of them.
@@ -131,7 +131,7 @@ def _choose_folders(folders: Sequence[str], containers: Sequence[str]) -> Iterat
 
 
 def _folders_within(folders: Sequence[str], container: str, levels: int) -> Iterator[str]:
-    """The folders that are at most so many levels deep in a container, and not below another of them."""
+    """Yield the folders that are at most so many levels deep in a container, and not below another of them."""
     taken: set[str] = set()
     prefix = f"{container}/" if container else ""
     for folder in _folders_at(folders, container):
@@ -145,7 +145,7 @@ def _folders_within(folders: Sequence[str], container: str, levels: int) -> Iter
 
 
 def _folders_at(folders: Sequence[str], container: str) -> Sequence[str]:
-    """The container itself, if it is one of the sorted folders, and those below it."""
+    """Return the container itself, if it is one of the sorted folders, and those below it."""
     if not container:
         return folders
     # "0" is the character after "/". A marketplace may name thousands of containers.
@@ -160,17 +160,17 @@ def _prefetch_nothing(_paths: list[str]) -> None:
 
 
 def _skill_file_in(folder: str) -> str:
-    """The path of the SKILL.md in a folder of the tree."""
+    """Return the path of the SKILL.md in a folder of the tree."""
     return f"{folder}/{SKILL_FILE}" if folder else SKILL_FILE
 
 
 def _list_containers(plugins: Iterable[str]) -> list[str]:
-    """The folders that are searched, the one that wins first."""
+    """Return the folders that are searched, the one that wins first."""
     return [*_CONTAINERS, *dict.fromkeys(agent.project for agent in AGENTS.values()), *plugins]
 
 
 def _read_npm_locked_names(tree_paths: set[str], read: ReadFile) -> frozenset[str]:
-    """The names of the skills that the tree itself got from elsewhere, by the lock file of the npm tool."""
+    """Return the names of the skills that the tree itself got from elsewhere, by the lock file of the npm tool."""
     if NPM_LOCK_FILE not in tree_paths:
         return frozenset()
     try:
@@ -180,7 +180,7 @@ def _read_npm_locked_names(tree_paths: set[str], read: ReadFile) -> frozenset[st
 
 
 def _read_skill(folder: str, read: ReadFile, name: str, limits: Limits, issues: list[Issue]) -> TreeSkill | None:
-    """The skill in a folder; ``None``, with an issue, for one that cannot be loaded."""
+    """Return the skill in a folder; ``None``, with an issue, for one that cannot be loaded."""
     path = _skill_file_in(folder)
     data = read(path)
     max_bytes = limits.max_frontmatter_bytes

@@ -108,7 +108,7 @@ class _WorkTree:
             return self._git(["-C", self._root, *words], empty, self._env).decode("utf-8", "surrogateescape")
 
     def list_links(self, folders: Collection[str]) -> dict[str, str]:
-        """The paths of the links in the index that are below some folders, each with its mark."""
+        """Return the paths of the links in the index that are below some folders, each with its mark."""
         rows = (row.partition("\t") for row in self._run("ls-files", "-stz", "--", *sorted(folders)).split("\0"))
         fields = ((head.split(" "), path) for head, _, path in rows if path)
         return {path: mark for (mark, mode, *_), path in fields if mode == _LINK_MODE}
@@ -160,7 +160,7 @@ def apply_with_advice(
 
 
 def _find_ignore_issues(scope: InstallScope, limits: Limits, *, first: bool) -> tuple[Issue, ...]:
-    """A warning for each path that git ignores and must not; nothing outside of a git work tree.
+    """Return a warning for each path that git ignores and must not; nothing outside of a git work tree.
 
     With ``first``, this is the first install of the project, and an install base that git does not ignore is a warning
     too.

@@ -120,7 +120,10 @@ class _IndexListing(NamedTuple):
 
 
 def _ask_index(address: str, access: SourceAccess) -> _IndexListing:
-    """The skills of one index, or those that its address chooses; raises ``SkillError`` when it does not answer."""
+    """Return the skills of one index, or those that its address chooses.
+
+    Raises ``SkillError`` when it does not answer.
+    """
     spec = parse_typed_source(address)
     listing = _list_index(spec, access)
     return listing._replace(skills=[skill for skill in listing.skills if not spec.skills or skill.name in spec.skills])
@@ -148,7 +151,10 @@ def _list_index(spec: SourceSpec, access: SourceAccess) -> _IndexListing:
 
 
 def _to_listed_skill(skill: Searchable, limits: Limits) -> ListedSkill:
-    """A skill as it is searched and shown; its description is cut to the length that the specification allows."""
+    """Return a skill as it is searched and shown.
+
+    Its description is cut to the length that the specification allows.
+    """
     return ListedSkill(skill.name, skill.description[:MAX_DESCRIPTION_LENGTH], tags_of(skill, limits))
 
 
@@ -156,7 +162,7 @@ def _to_listed_skill(skill: Searchable, limits: Limits) -> ListedSkill:
 
 
 def _list_skills(source: SourceTree, spec: SourceSpec, limits: Limits) -> _IndexListing:
-    """The skills of a source, as an install would find them, and what is wrong with others."""
+    """Return the skills of a source, as an install would find them, and what is wrong with others."""
     # Counted by their names before any is read: reading costs time and memory for each.
     if sum(path.rpartition("/")[2] == SKILL_FILE for path in source.paths) > limits.max_index_entries:
         raise InstallError(
@@ -190,7 +196,7 @@ def _store_listing(cache: Cache, key: str, listing: _IndexListing) -> None:
 
 
 def _load_listing(cache: Cache, key: str, limits: Limits) -> _IndexListing | None:
-    """The skills of a commit from the cache; ``None`` when they are not cached, or the cache is damaged."""
+    """Return the skills of a commit from the cache; ``None`` when they are not cached, or the cache is damaged."""
     record = cache.read_record(key)
     data = cache.read(record.digest, limits.max_index_bytes) if record is not None else None
     if data is None:

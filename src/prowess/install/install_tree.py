@@ -59,9 +59,9 @@ class InstallTree(NamedTuple):
 
 
 def with_skill_files_only(tree: InstallTree) -> InstallTree:
-    """The tree without skills that get no folder where agents look, and without their files.
+    """Return the tree without skills that get no folder where agents look, and without their files.
 
-    That is what an install in mode copy can hold: it has no folder in the base for the rest.
+    That is what an install in copy mode can hold: it has no folder in the base for the rest.
     """
     by_link: dict[str, str] = {}
     for skill in tree.skills:
@@ -74,14 +74,14 @@ def with_skill_files_only(tree: InstallTree) -> InstallTree:
 
 
 def hashes_of(files: Iterable[NewFile]) -> dict[str, FileHash]:
-    """The hash of each file in memory, by path, as a lock entry has them."""
+    """Return the hash of each file in memory, by path, as a lock entry has them."""
     return {file.path: hash_bytes(file.content, executable=file.executable) for file in files}
 
 
 def take_recorded_modes(
     files: Iterable[NewFile], recorded: Mapping[str, FileHash], *, has_bits: bool = HAS_EXECUTABLE_BITS
 ) -> tuple[NewFile, ...]:
-    """The files of a folder, with the executable bits of a lock file where the disk has none."""
+    """Return the files of a folder, with the executable bits of a lock file where the disk has none."""
     if has_bits:
         return tuple(files)
     return tuple(
@@ -163,7 +163,7 @@ def refuse_by_policy(trees: Iterable[InstallTree], folder: str = "") -> None:
 
 
 def recorded_tree(entry: LockEntry, spec: SourceSpec, files: tuple[NewFile, ...]) -> InstallTree:
-    """The tree that an entry records, from files that are known to be those of its commit."""
+    """Return the tree that an entry records, from files that are known to be those of its commit."""
     return InstallTree(spec, entry.commit, entry.name, entry.subpath, entry.select, files, dict(entry.skills))
 
 
@@ -180,7 +180,7 @@ def read_recorded_tree(source: SourceTree, entry: LockEntry, spec: SourceSpec, l
 
 
 def tree_for_entry(entry: LockEntry, source: SourceTree, spec: SourceSpec, limits: Limits) -> InstallTree:
-    """The tree that takes the place of an entry, from another version of its source.
+    """Return the tree that takes the place of an entry, from another version of its source.
 
     A chosen skill that is no longer in its folder is looked for by its name. Raises what ``trees_for`` raises.
     """
@@ -200,14 +200,17 @@ def tree_for_entry(entry: LockEntry, source: SourceTree, spec: SourceSpec, limit
 
 
 def with_recorded_modes(tree: InstallTree, entry: LockEntry) -> InstallTree:
-    """The tree of a plain folder; where the disk has no executable bits, those that an entry records count."""
+    """Return the tree of a plain folder; where the disk has no executable bits, those that an entry records count."""
     new = (file.path for file in tree.files if file.executable and file.path not in entry.files)
     issues = (*(issue for issue in tree.issues if issue.code != GUESSED_CODE), *find_guesses(new, entry.source))
     return tree._replace(files=take_recorded_modes(tree.files, entry.files), issues=issues)
 
 
 def _unchanged_tree(entry: LockEntry, source: SourceTree, spec: SourceSpec, limits: Limits) -> InstallTree | None:
-    """The tree of a chosen skill whose folder has exactly the files that are recorded; ``None`` when it has others."""
+    """Return the tree of a chosen skill whose folder has exactly the files that are recorded.
+
+    ``None`` when it has others.
+    """
     # Of thousands of chosen skills, an update changes a few: only these have to be parsed.
     prefix = f"{entry.subpath}/" if entry.subpath else ""
     paths = source.paths_below(entry.subpath)

@@ -1,4 +1,4 @@
-"""The files of an install as they are on the disk: in its folder, or, in mode copy, in the copies where agents look."""
+"""The files of an install as they are on the disk: in its folder, or, in copy mode, in the copies where agents look."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def read_current_files(entry: LockEntry, link_folders: LinkFolders, limits: Limits) -> tuple[NewFile, ...]:
-    """The files of an install as they are now, edited or not.
+    """Return the files of an install as they are now, edited or not.
 
     A skill may have several copies: its files are those of the first copy that was edited, else of the first one.
     """
@@ -43,9 +43,9 @@ def read_current_files(entry: LockEntry, link_folders: LinkFolders, limits: Limi
 
 
 def read_unedited_files(entry: LockEntry, link_folders: LinkFolders, limits: Limits) -> tuple[NewFile, ...] | None:
-    """The files of an install, from copies that nobody edited; ``None`` when a skill has no such copy.
+    """Return the files of an install, from copies that nobody edited; ``None`` when a skill has no such copy.
 
-    The folder of an install that is not in mode copy is read as it is: the caller has compared it.
+    The folder of an install that is not in copy mode is read as it is: the caller has compared it.
     """
     if not entry.is_copied:
         return take_recorded_modes(read_folder(link_folders.scope.install_folder(entry.name), limits), entry.files)
@@ -75,7 +75,10 @@ def read_files(path: str, names: Iterable[str], limits: Limits) -> tuple[NewFile
 
 
 def read_folder(path: str, limits: Limits, inside: str = "") -> tuple[NewFile, ...]:
-    """The files of a folder, named as if the folder were at ``inside``; raises ``OSError`` when there is none."""
+    """Return the files of a folder, named as if the folder were at ``inside``.
+
+    Raises ``OSError`` when there is none.
+    """
     files = (NewFile(*row) for row in read_tree(path, limits).files)
     return tuple(file._replace(path=f"{inside}/{file.path}") if inside else file for file in files)
 
@@ -83,7 +86,7 @@ def read_folder(path: str, limits: Limits, inside: str = "") -> tuple[NewFile, .
 def compare_files(
     entry: LockEntry, link_folders: LinkFolders, limits: Limits, placed: PlacedTrees | None = None
 ) -> list[Difference]:
-    """How the files of an install differ from its lock entry; a copy that is missing as a whole does not count.
+    """Return how the files of an install differ from its lock entry; a copy that is missing as a whole does not count.
 
     With ``placed``, an install that is as Prowess put it there differs as a whole, with ``not-synced``.
     """

@@ -205,7 +205,7 @@ class Installer:
         return apply_plan(self._context, plan)
 
     def keeping_source(self) -> AbstractContextManager[None]:
-        """A block during which the last source stays open, so that what an offer showed is not fetched again."""
+        """Return a block during which the last source stays open, so that what an offer showed is not fetched again."""
         return self._context.keep_source()
 
     def install_local(
@@ -275,7 +275,7 @@ class Installer:
     # -- looking -----------------------------------------------------------------------------------------------------
 
     def preset_agents(self, *, project: bool = False) -> tuple[str, ...]:
-        """The agents that skills are worth linking for when nobody names any, by id.
+        """Return the agents that skills are worth linking for when nobody names any, by id.
 
         They are the agents that the project's manifest names for all skills. Without such a manifest they are the
         agents that have a folder of their own in the home folder or, for a project, in either. Of agents that look in
@@ -290,7 +290,7 @@ class Installer:
         return find_present_agents(self._context, project=project)
 
     def coverage(self, agents: Sequence[str] = (), *, project: bool = True) -> Coverage:
-        """Which agent has which skill: linked, copied, missing, shadowed or edited; nothing is changed.
+        """Return which agent has which skill: linked, copied, missing, shadowed or edited; nothing is changed.
 
         The agents are those on this machine, those that skills are installed for, and ``agents``. With ``project``,
         the project's skills are included, and not only the user's.
@@ -315,7 +315,7 @@ class Installer:
         return [installs[name] for name in sorted(installs)]
 
     def resolve(self, ref: str | SkillRef, *, location: Location = "all") -> Path:
-        """Where a skill is installed, the project's first; the version does not matter."""
+        """Return where a skill is installed, the project's first; the version does not matter."""
         return Path(find_install(ref, self._context.scopes_at(location))[1])
 
     def backups(self, *, location: Location = "all") -> tuple[Backup, ...]:
@@ -326,7 +326,7 @@ class Installer:
         return tuple(backup for scope in self._context.scopes_at(location) for backup in list_backups(scope))
 
     def verify(self, *, location: Location = "all") -> tuple[Issue, ...]:
-        """Every file and link that is not what the lock files say; nothing when all is well.
+        """Return every file and link that is not what the lock files say; nothing when all is well.
 
         What the manifest declares otherwise than the lock file records it is among the issues (``lock-outdated``).
         Nothing is changed: a change that was interrupted is an issue too.
@@ -334,7 +334,10 @@ class Installer:
         return verify_installs(self._context.scopes_at(location), self._context.limits)
 
     def find_revoked(self) -> tuple[RevokedSkill, ...]:
-        """Every revoked skill in the folders of the project, of the user and of all agents; every skill is hashed."""
+        """Return every revoked skill in the folders of the project, of the user and of all agents.
+
+        Every skill is hashed.
+        """
         policy = current_policy(self.project.root)
         home = os.path.expanduser("~")
         return tuple(find_revoked_skills(os.getcwd(), home, os.environ, self._context, policy))
@@ -344,7 +347,7 @@ class Installer:
         quarantine_skills(self._context, found)
 
     def outdated(self, *, updates: bool = False, location: Location = "all") -> tuple[Outdated, ...]:
-        """The installs whose source has something newer than the lock file records, by name; nothing is changed.
+        """Return the installs whose source has something newer than the lock file records, by name; nothing is changed.
 
         An install whose source could not be asked is included with the status ``"failed"``, and is in ``issues``.
         With ``updates``, what is newer is fetched, and ``update`` says what it adds, with the diff.
@@ -352,7 +355,7 @@ class Installer:
         return find_newer_versions(self._context, self._context.scopes_at(location), updates=updates)
 
     def find(self, query: str, indexes: Sequence[str], limit: int = 10) -> IndexSearch:
-        """The skills that fit the words of ``query``, best first, among all that some indexes have.
+        """Return the skills that fit the words of ``query``, best first, among all that some indexes have.
 
         ``indexes`` are addresses of sites that publish skills, and of repositories. The words stay on this machine.
         An index that does not answer is in ``unanswered``, and hides no other. Raises ``SourceError`` for more than
@@ -362,7 +365,7 @@ class Installer:
         return search_indexes(query, check_texts(indexes, "indexes"), self._context.access, limit)
 
     def diff(self, ref: str | SkillRef, *, location: Location = "all") -> SkillDiff:
-        """How one install differs from what the lock file says: on this disk, and at its source now.
+        """Return how one install differs from what the lock file says: on this disk, and at its source now.
 
         Nothing is changed. When the source cannot be asked, ``why_unasked`` says why, and the disk is compared
         anyway. Raises ``NotInstalledError``.
@@ -442,7 +445,7 @@ class Installer:
         return lock_scope(self._context, scope, update=update, dry_run=dry_run)
 
     def asking_once(self) -> AbstractContextManager[None]:
-        """A block during which updates ask each repository once, so that all of them see one state of it."""
+        """Return a block during which updates ask each repository once, so that all of them see one state of it."""
         return self._context.share_fetches()
 
     def link(

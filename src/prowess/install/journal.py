@@ -75,7 +75,7 @@ class ScopeJournal:
         self._path = journal_path(scope)
 
     def paths_of(self, move: Move) -> MovePaths:
-        """The paths of a move; raises ``InstallError`` for a name that leads out of the folders of the scope."""
+        """Return the paths of a move; raises ``InstallError`` for a name that leads out of the folders of the scope."""
         # A journal may have come with a clone: every name in it is checked before it becomes a part of a path.
         if not is_safe_part(move.token):
             raise self._bad_journal_error(f"it names {move.token[:80]!a}")
@@ -159,7 +159,7 @@ class ScopeJournal:
         return backups
 
     def _can_finish(self, journal: Journal) -> bool:
-        """Whether a change can be finished: it counts already, or everything that it needs is still there."""
+        """Return whether a change can be finished: it counts already, or everything that it needs is still there."""
         if self._has_new_lock(journal):
             return True
         is_whole = all(self._has_new_entry(move) for move in journal.moves)
@@ -171,7 +171,7 @@ class ScopeJournal:
         return is_whole and (now, staged) == (journal.lock.before, journal.lock.after)
 
     def _has_new_lock(self, journal: Journal) -> bool:
-        """Whether the lock file has the text of the finished change, so that the change counts."""
+        """Return whether the lock file has the text of the finished change, so that the change counts."""
         if journal.lock is None:
             return False
         text = read_text(self._scope.lock_folder, LOCK_FILE, self._limits)
@@ -180,7 +180,7 @@ class ScopeJournal:
         return removed or digest_text(text) == journal.lock.after
 
     def _has_new_entry(self, move: Move) -> bool:
-        """Whether the new entry of a move is in its place, or still waits; true for a move that only removes."""
+        """Return whether the new entry of a move is in its place, or still waits; true for a move that only removes."""
         paths = self.paths_of(move)
         return not move.new or move.new in {read_inode(paths.path), read_inode(paths.staged)}
 
@@ -329,5 +329,5 @@ class ScopeJournal:
 
 
 def new_token() -> str:
-    """A new name for an entry that a change moves: the time in milliseconds, and random digits."""
+    """Return a new name for an entry that a change moves: the time in milliseconds, and random digits."""
     return f"{int(time.time() * 1000):x}-{secrets.token_hex(6)}"

@@ -52,7 +52,7 @@ def lock_scope(
 
 
 def _list_wanted(scope: InstallScope, locked: LockEntries, *, update: bool | Refs) -> list[WantedUpdate]:
-    """The updates that were asked for; raises ``SkillError`` for a name that the lock file does not have."""
+    """Return the updates that were asked for; raises ``SkillError`` for a name that the lock file does not have."""
     if isinstance(update, bool):
         return [WantedUpdate(scope, entry, entry.ref) for entry in locked.values()] if update else []
     refs = parse_refs(update)

@@ -54,7 +54,10 @@ class LockSides(NamedTuple):
         return (f"mine ({mine})" if mine else "mine", f"theirs ({theirs})" if theirs else "theirs")
 
     def merge(self, choices: Mapping[str, Owner] | None = None) -> LockMerge:
-        """The merge of both sides; ``choices`` says whose version to take of an entry that both sides changed."""
+        """Return the merge of both sides.
+
+        ``choices`` says whose version to take of an entry that both sides changed.
+        """
         # In a rebase git calls the branch that one rebases onto "ours", so the person's own side is "theirs".
         sides: dict[str, Side] = {
             name: "ours" if (owner == "mine") != self.is_mine_theirs else "theirs"
@@ -63,18 +66,18 @@ class LockSides(NamedTuple):
         return merge_locks(self.base, self.ours, self.theirs, choices=sides)
 
     def order_versions(self, conflict: LockConflict) -> tuple[str, str]:
-        """The version of the person's own side, then that of the other side, for people."""
+        """Return the version of the person's own side, then that of the other side, for people."""
         ours, theirs = describe_versions(conflict)
         return (theirs, ours) if self.is_mine_theirs else (ours, theirs)
 
 
 def describe_versions(conflict: LockConflict) -> tuple[str, str]:
-    """The versions of both sides for people, as git orders them."""
+    """Return the versions of both sides for people, as git orders them."""
     return conflict.ours or "removed it", conflict.theirs or "removed it"
 
 
 def find_sides(scope: InstallScope, limits: Limits) -> LockSides | None:
-    """The sides of a scope's lock file; ``None`` when it is in no conflict, or the conflict is resolved already.
+    """Return the sides of a scope's lock file; ``None`` when it is in no conflict, or the conflict is resolved already.
 
     git's index has both sides whole while the file is unmerged. Otherwise the sides are read from the markers in the
     file; lines that git merged by itself are then on both sides. Raises ``InstallError`` (``torn-conflict``) when the
@@ -113,7 +116,7 @@ def _require_whole_sides(marked: ConflictSides, path: str) -> None:
 
 
 def _is_lock_text(text: str) -> bool:
-    """Whether a string is a lock file."""
+    """Return whether a string is a lock file."""
     # The base by the markers may not be one: git's style zdiff3 leaves out lines that both sides share.
     try:
         parse_lock(text)
@@ -123,7 +126,7 @@ def _is_lock_text(text: str) -> bool:
 
 
 def _read_stages(scope: InstallScope, limits: Limits) -> dict[str, str]:
-    """The versions of the lock file in git's index, by side; the key ``rebase`` exists during a rebase.
+    """Return the versions of the lock file in git's index, by side; the key ``rebase`` exists during a rebase.
 
     Empty when the file is not unmerged, and when git does not know.
     """

@@ -60,7 +60,7 @@ class Declaration:
         return f"{self.title} ({', '.join(self.spec.skills)})" if self.spec.skills else self.title
 
     def of_skills(self, skills: Iterable[str]) -> Declaration:
-        """The same declaration of only these of its skills."""
+        """Return the same declaration of only these of its skills."""
         return replace(self, spec=replace(self.spec, skills=tuple(skills)))
 
 
@@ -96,7 +96,7 @@ def read_declarations(folder: str, limits: Limits) -> tuple[Declaration, ...] | 
 
 
 def load_manifest(folder: str, limits: Limits) -> ProjectManifest | None:
-    """The manifest in a folder (``prowess.toml`` wins); ``None`` without a manifest.
+    """Return the manifest in a folder (``prowess.toml`` wins); ``None`` without a manifest.
 
     Raises ``InstallError`` (``bad-manifest``) for a manifest that is malformed.
     """
@@ -112,7 +112,7 @@ def load_manifest(folder: str, limits: Limits) -> ProjectManifest | None:
 
 
 def _read_text(folder: str, file: str, limits: Limits) -> str | None:
-    """The text of a file; ``None`` without a file. Raises ``InstallError`` (``bad-manifest``) for a link."""
+    """Return the text of a file; ``None`` without a file. Raises ``InstallError`` (``bad-manifest``) for a link."""
     try:
         return read_text(folder, file, limits)
     except InstallError as error:
@@ -151,12 +151,12 @@ def parse_entry(entry: ManifestEntry, defaults: ManifestDefaults, folder: str) -
 
 
 def declared_places(spec: SourceSpec) -> list[str]:
-    """The places, as ``org/name``, that the install of a declared source fills."""
+    """Return the places, as ``org/name``, that the install of a declared source fills."""
     return list(dict.fromkeys(f"{spec.org}/{link_name(skill)}" for skill in spec.skills)) or [spec.full_name]
 
 
 def manifest_file_name(folder: str) -> str:
-    """The file name of the manifest in a folder."""
+    """Return the file name of the manifest in a folder."""
     return MANIFEST_FILE if exists(os.path.join(folder, MANIFEST_FILE)) else _PYPROJECT
 
 
@@ -233,7 +233,10 @@ def _parse_declaration(entry: object, agents: tuple[str, ...], mode: str, folder
 
 
 def _read_agents(table: dict[str, Any], folder: str) -> tuple[str, ...]:
-    """The ids of the agents that a manifest, or an entry of it, names; raises ``InstallError`` for an unknown one."""
+    """Return the ids of the agents that a manifest, or an entry of it, names.
+
+    Raises ``InstallError`` for an unknown one.
+    """
     names = _check_strings(table.get("agents", []), "agents", folder)
     try:
         return tuple(get_agent(name).id for name in names)

@@ -50,7 +50,7 @@ class ManifestDiff(NamedTuple):
 def compare_manifest(
     declared: tuple[Declaration, ...] | None, locked: LockEntries, scope: InstallScope
 ) -> ManifestDiff:
-    """How the declarations of a manifest and the entries of a lock file differ."""
+    """Return how the declarations of a manifest and the entries of a lock file differ."""
     declarations = declared or ()
     # Indexed once: to search all entries for each skill of each declaration would be quadratic.
     by_part: dict[_Part, list[LockEntry]] = {}
@@ -84,7 +84,7 @@ _Part = tuple[str, str]
 def _select_parts(
     declarations: Iterable[Declaration], is_wanted: Callable[[Declaration, _Part], bool]
 ) -> Iterator[Declaration]:
-    """The declarations, each with only those of its skills that are wanted; without those that have none."""
+    """Yield the declarations, each with only those of its skills that are wanted; without those that have none."""
     for declaration in declarations:
         skills = declaration.spec.skills
         wanted = [skill for skill in skills or ("",) if is_wanted(declaration, (declaration.text, skill))]
@@ -95,7 +95,7 @@ def _select_parts(
 
 
 def _without_places(declarations: Iterable[Declaration], places: Collection[str]) -> Iterator[Declaration]:
-    """The declarations without what fills one of the places."""
+    """Yield the declarations without what fills one of the places."""
     for declaration in declarations:
         spec = declaration.spec
         left = [skill for skill in spec.skills if declared_places(replace(spec, skills=(skill,)))[0] not in places]
@@ -115,7 +115,7 @@ def _parts_of_entry(entry: LockEntry) -> set[_Part]:
 
 
 def find_claimed(declarations: Iterable[Declaration], locked: LockEntries) -> set[str]:
-    """The names of the entries that are recorded as declared, and that a declaration still asks for."""
+    """Return the names of the entries that are recorded as declared, and that a declaration still asks for."""
     parts = {(item.text, skill) for item in declarations for skill in item.spec.skills or ("",)}
     return {name for name, entry in locked.items() if entry.declared and not parts.isdisjoint(_parts_of_entry(entry))}
 
@@ -132,7 +132,7 @@ def may_give_way(entry: LockEntry, declaration: Declaration, claimed: Collection
 
 
 def _is_recorded(declaration: Declaration, entries: Sequence[LockEntry]) -> bool:
-    """Whether ``entries``, which are those of one part of a declaration, are as it says.
+    """Return whether ``entries``, which are those of one part of a declaration, are as it says.
 
     A command such as update or remove may have changed them since.
     """
@@ -140,7 +140,7 @@ def _is_recorded(declaration: Declaration, entries: Sequence[LockEntry]) -> bool
 
 
 def _has_declared_settings(entry: LockEntry, declaration: Declaration) -> bool:
-    """Whether an entry has the declared version and mode, and is linked for the declared agents."""
+    """Return whether an entry has the declared version and mode, and is linked for the declared agents."""
     # An archive or a folder has no versions. An entry may have more agents than declared: a person linked it for them.
     is_version = entry.kind not in VERSIONED_KINDS or entry.ref == declaration.spec.ref
     is_linked = set(entry.agents) == {*declaration.agents, *agents_linked_by_hand(entry)}
@@ -148,7 +148,7 @@ def _has_declared_settings(entry: LockEntry, declaration: Declaration) -> bool:
 
 
 def _is_install_of(entry: LockEntry, declaration: Declaration, scope: InstallScope) -> bool:
-    """Whether an entry is what a declaration would install: source, version, part, mode and agents."""
+    """Return whether an entry is what a declaration would install: source, version, part, mode and agents."""
     spec = declaration.spec
     # The entry of a chosen skill has the skill's own folder as its subpath; the declaration has the beginning of it.
     part = entry.subpath if not spec.skills else entry.subpath[: len(spec.subpath)]
@@ -158,7 +158,7 @@ def _is_install_of(entry: LockEntry, declaration: Declaration, scope: InstallSco
 
 
 def agents_linked_by_hand(entry: LockEntry) -> tuple[str, ...]:
-    """The agents that an entry is linked for because a person asked for it, and not because the manifest did.
+    """Return the agents that an entry is linked for because a person asked for it, and not because the manifest did.
 
     A sync keeps these links, and removes those that only the manifest asked for.
     """
@@ -166,7 +166,7 @@ def agents_linked_by_hand(entry: LockEntry) -> tuple[str, ...]:
 
 
 def with_declarations(locked: LockEntries, unmarked: Mapping[str, Declaration]) -> LockEntries:
-    """The entries of a lock file; those of ``unmarked`` are recorded as declared."""
+    """Return the entries of a lock file; those of ``unmarked`` are recorded as declared."""
     marked = {
         name: replace(
             locked[name],
@@ -190,7 +190,7 @@ def list_manifest_changes(diff: ManifestDiff, locked: LockEntries, scope: Instal
 
 
 def _describe_move(entry: LockEntry, declaration: Declaration, scope: InstallScope) -> str:
-    """How an entry has to change; ``""`` when it has the declared source, version and mode."""
+    """Return how an entry has to change; ``""`` when it has the declared source, version and mode."""
     if not is_from_source(entry, declaration.spec, scope):
         return f"replace {entry.name}, which came from {entry.source}, by {declaration}, which the manifest declares"
     if entry.ref != declaration.spec.ref:
@@ -223,7 +223,7 @@ def describe_manifest_diff(diff: ManifestDiff, locked: LockEntries) -> list[str]
 
 
 def _describe_lock_state(entry: LockEntry, declaration: Declaration) -> str:
-    """How an entry is locked otherwise than it is declared: its mode, its agents, or its version."""
+    """Return how an entry is locked otherwise than it is declared: its mode, its agents, or its version."""
     if entry.mode != declaration.mode:
         return f"as {MODE_PHRASES[entry.mode]}"
     if entry.ref == declaration.spec.ref and not _has_declared_settings(entry, declaration):
@@ -234,7 +234,7 @@ def _describe_lock_state(entry: LockEntry, declaration: Declaration) -> str:
 def find_stale_declarations(
     scope: InstallScope, entries: Iterable[LockEntry | None], limits: Limits
 ) -> Iterator[Issue]:
-    """A warning for each changed or removed entry that the manifest still declares as it was.
+    """Yield a warning for each changed or removed entry that the manifest still declares as it was.
 
     ``entries`` are as they were before the change; ``None`` stands for an install that was not there.
     """

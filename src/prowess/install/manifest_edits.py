@@ -45,7 +45,7 @@ def declare_source(
     written: str = "",
     gone: Collection[str] = (),
 ) -> ManifestEdit:
-    """The edit after which a manifest declares a source; other entries give up the places that it fills.
+    """Return the edit after which a manifest declares a source; other entries give up the places that it fills.
 
     ``mode`` is ``"copy"`` for real files instead of links. ``written`` is how a person typed the source. ``gone`` are
     further installs that made way for it, which the manifest then declares no more. Raises ``InstallError``
@@ -97,7 +97,10 @@ def _join_entry(
 def _give_up_places(
     manifest: ProjectManifest, scope: InstallScope, places: AbstractSet[str]
 ) -> dict[int, ManifestEntry | None]:
-    """The edits, by index, of the entries that declare some of the places; ``None`` for an entry with nothing left."""
+    """Return the edits, by index, of the entries that declare some of the places.
+
+    ``None`` for an entry with nothing left.
+    """
     edits: dict[int, ManifestEntry | None] = {}
     for index, declaration in enumerate(manifest.declarations):
         spec = declaration.spec
@@ -131,7 +134,7 @@ def declare_version(manifest: ProjectManifest, scope: InstallScope, entry: LockE
 
 
 def undeclare_places(manifest: ProjectManifest, scope: InstallScope, places: AbstractSet[str]) -> ManifestEdit | None:
-    """The edit after which a manifest does not declare places any more; ``None`` when it declares none of them.
+    """Return the edit after which a manifest does not declare places any more; ``None`` when it declares none of them.
 
     Raises ``InstallError`` (``manifest-not-written``) for a manifest that cannot be edited.
     """
@@ -176,7 +179,7 @@ def _save_edit(edit: ManifestEdit, scope: InstallScope, limits: Limits) -> None:
 
 
 def _other_keys(entry: ManifestEntry) -> dict[str, Any]:
-    """The keys of an entry that are not about its source, with their values."""
+    """Return the keys of an entry that are not about its source, with their values."""
     table = entry if isinstance(entry, dict) else {}
     return {key: value for key, value in table.items() if key not in {"source", "ref", "skills"}}
 
@@ -184,7 +187,7 @@ def _other_keys(entry: ManifestEntry) -> dict[str, Any]:
 def _write_entry(
     manifest: ProjectManifest, scope: InstallScope, spec: SourceSpec, written: str, rest: dict[str, Any]
 ) -> ManifestEntry:
-    """The shortest entry that names a source: a string, or a table when there is more to say than a string can.
+    """Return the shortest entry that names a source: a string, or a table when there is more to say than a string can.
 
     Raises ``InstallError`` (``manifest-not-written``) for a source that no entry can name.
     """
@@ -204,7 +207,7 @@ def _write_entry(
 
 
 def _parse_source(source: str, manifest: ProjectManifest) -> SourceSpec | None:
-    """The source that a string names as an entry of a manifest; ``None`` when it names none."""
+    """Return the source that a string names as an entry of a manifest; ``None`` when it names none."""
     try:
         return parse_entry(source, ManifestDefaults(), manifest.folder).spec
     except InstallError:
@@ -245,7 +248,10 @@ def _is_same_source(first: SourceSpec, second: SourceSpec) -> bool:
 
 
 def _change_text(manifest: ProjectManifest, edits: dict[int, ManifestEntry | None], added: list[ManifestEntry]) -> str:
-    """The text of a manifest with its entries changed; raises ``InstallError`` when the list cannot be edited."""
+    """Return the text of a manifest with its entries changed.
+
+    Raises ``InstallError`` when the list cannot be edited.
+    """
     from prowess.install.manifest_text import UneditableError, change_entries, manifest_entry_text
 
     try:

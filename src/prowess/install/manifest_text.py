@@ -51,7 +51,7 @@ class EntryList(NamedTuple):
 def change_entries(
     text: str, table: Sequence[str], edits: Mapping[int, ManifestEntry | None], added: Sequence[ManifestEntry]
 ) -> str:
-    """The text with some entries replaced, by their index, and with others added to the list.
+    """Return the text with some entries replaced, by their index, and with others added to the list.
 
     An edit of ``None`` removes the entry. ``table`` is the table that has ``skills``: ``()`` or ``("tool",
     "prowess")``. Raises ``UneditableError`` when the list is not written as ``skills = [ … ]``.
@@ -115,12 +115,12 @@ def _sort_key(entry: ManifestEntry) -> tuple[str, str]:
 
 
 def _find_position(keys: Sequence[Any], key: object) -> int:
-    """Where a key goes into keys that are sorted; the end, where a person keeps them in another order."""
+    """Return where a key goes into keys that are sorted; the end, where a person keeps them in another order."""
     return bisect(keys, key) if list(keys) == sorted(keys) else len(keys)
 
 
 def manifest_entry_text(entry: ManifestEntry) -> str:
-    """An entry as TOML, on one line."""
+    """Return an entry as TOML, on one line."""
     return toml_value(entry if isinstance(entry, str) else {key: entry[key] for key in _ordered_keys(entry)})
 
 
@@ -131,7 +131,7 @@ def _ordered_keys(entry: dict[str, Any]) -> list[str]:
 
 
 def _format_entry(entry: ManifestEntry, indent: str, newline: str) -> str:
-    """An entry as TOML, with each name of a skill on a line of its own."""
+    """Return an entry as TOML, with each name of a skill on a line of its own."""
     if isinstance(entry, str) or not entry.get("skills"):
         return manifest_entry_text(entry)
     rows = [f"{key} = {toml_value(entry[key])}" for key in _ordered_keys(entry) if key != "skills"]
@@ -148,7 +148,7 @@ def _format_list(rows: Iterable[str], indent: str, newline: str) -> str:
 
 
 def _find_entry_list(text: str, table: Sequence[str]) -> EntryList | None:
-    """Where the list ``skills`` of a table is; ``None`` when the table has no such list."""
+    """Return where the list ``skills`` of a table is; ``None`` when the table has no such list."""
     here: tuple[str, ...] = ()
     offset = _skip_blanks(text, 0)
     while offset < len(text):
@@ -175,7 +175,7 @@ def _header_path(header: re.Match[str] | None) -> tuple[str, ...]:
 
 
 def _split_key(key: str) -> tuple[str, ...]:
-    """The parts of a dotted key, as the TOML parser reads them."""
+    """Return the parts of a dotted key, as the TOML parser reads them."""
     try:
         data: Any = _parse_toml(f"{key} = 0")
     except ValueError:
@@ -205,7 +205,7 @@ def _read_entry_list(text: str, offset: int) -> EntryList:
 
 
 def _value_end(text: str, offset: int) -> int:
-    """The offset after the value that begins at ``offset``."""
+    """Return the offset after the value that begins at ``offset``."""
     for quote, has_escapes in _STRINGS:
         if text.startswith(quote, offset):
             return _string_end(text, offset + len(quote), quote, has_escapes=has_escapes)
@@ -241,7 +241,7 @@ def _string_end(text: str, offset: int, quote: str, *, has_escapes: bool) -> int
 
 
 def _skip_blanks(text: str, offset: int) -> int:
-    """The offset after spaces, line ends and comments."""
+    """Return the offset after spaces, line ends and comments."""
     match = _BLANK.match(text, offset)
     return match.end() if match else offset
 
@@ -253,7 +253,7 @@ def _skip_spaces(text: str, offset: int) -> int:
 
 
 def _find_table_values(text: str, span: Span) -> dict[str, Span]:
-    """Where the values of an inline table are, by their keys."""
+    """Return where the values of an inline table are, by their keys."""
     values: dict[str, Span] = {}
     offset = _skip_blanks(text, span.start + 1)
     while offset < span.end - 1:
@@ -280,13 +280,16 @@ def _newline_of(text: str) -> str:
 
 
 def _indent_at(text: str, offset: int) -> str:
-    """The spaces at the beginning of the line of an offset."""
+    """Return the spaces at the beginning of the line of an offset."""
     begin = text.rfind("\n", 0, offset) + 1
     return text[begin : _skip_spaces(text, begin)]
 
 
 def _with_changed_entry(text: str, span: Span, old: ManifestEntry, new: ManifestEntry) -> str:
-    """The text with an entry changed; of a table with the same keys, only the values that differ are written anew."""
+    """Return the text with an entry changed.
+
+    Of a table with the same keys, only the values that differ are written anew.
+    """
     if isinstance(old, str) or isinstance(new, str) or old.keys() != new.keys():
         return _replace_span(text, span, _format_entry(new, _indent_at(text, span.start), _newline_of(text)))
     values = _find_table_values(text, span)
@@ -303,7 +306,7 @@ def _with_changed_entry(text: str, span: Span, old: ManifestEntry, new: Manifest
 
 
 def _with_changed_names(text: str, offset: int, old: Sequence[str], new: Sequence[str]) -> str:
-    """The text with the list of names at an offset changed, so that the lines of the other names stay."""
+    """Return the text with the list of names at an offset changed, so that the lines of the other names stay."""
     names = _read_entry_list(text, offset)
     for index in reversed(range(len(old))):
         if old[index] not in new:
@@ -325,7 +328,7 @@ def _with_changed_names(text: str, offset: int, old: Sequence[str], new: Sequenc
 
 
 def _without_entry(text: str, entry_list: EntryList, span: Span) -> str:
-    """The text without an entry; an entry that is alone on its line goes with the line and its comment."""
+    """Return the text without an entry; an entry that is alone on its line goes with the line and its comment."""
     begin = text.rfind("\n", 0, span.start) + 1
     after = _skip_blanks(text, span.end)
     has_comma = text[after : after + 1] == ","
@@ -343,7 +346,7 @@ def _without_entry(text: str, entry_list: EntryList, span: Span) -> str:
 
 
 def _with_entry(text: str, entry_list: EntryList, entry: ManifestEntry, position: int) -> str:
-    """The text with an entry at a position of a list: on a line of its own, as are the others then."""
+    """Return the text with an entry at a position of a list: on a line of its own, as are the others then."""
     if _has_own_lines(text, entry_list):
         return _with_row(text, entry_list, entry, position)
     newline, spans, outer = _newline_of(text), entry_list.entries, _indent_at(text, entry_list.inner.start)
@@ -375,7 +378,7 @@ def _with_row(text: str, entry_list: EntryList, entry: ManifestEntry, position: 
 
 
 def _has_own_lines(text: str, entry_list: EntryList) -> bool:
-    """Whether each entry of a list begins a line, and the brackets are on other lines."""
+    """Return whether each entry of a list begins a line, and the brackets are on other lines."""
     spans, inner = entry_list.entries, entry_list.inner
     starts = [text.rfind("\n", 0, span.start) + 1 for span in spans]
     begins_line = all(not text[start : span.start].strip() for start, span in zip(starts, spans, strict=True))
@@ -387,14 +390,14 @@ def _has_own_lines(text: str, entry_list: EntryList) -> bool:
 
 
 def _has_comment(text: str, entry_list: EntryList) -> bool:
-    """Whether there is a comment between the entries of a list."""
+    """Return whether there is a comment between the entries of a list."""
     ends = [entry_list.inner.start, *(span.end for span in entry_list.entries)]
     starts = [*(span.start for span in entry_list.entries), entry_list.inner.end]
     return any("#" in text[end:start] for end, start in zip(ends, starts, strict=True))
 
 
 def _with_new_list(text: str, table: Sequence[str], entry: ManifestEntry) -> str:
-    """The text with a new list that holds one entry, after the other keys of the table, or before all tables."""
+    """Return the text with a new list that holds one entry, after the other keys of the table, or before all tables."""
     newline = _newline_of(text)
     new_text = f"skills = [{_format_list([_format_entry(entry, _INDENT, newline)], '', newline)}]{newline}"
     header = re.compile(r"^[ \t]*\[", re.MULTILINE).search(text, _find_table_start(text, table))

@@ -65,7 +65,7 @@ def refuse_taken(name: str, source: str, scope: InstallScope, locked: LockEntrie
 def find_displaced_installs(
     store: Store, skills: Mapping[str, str], source: str, options: InstallOptions
 ) -> list[LockEntry]:
-    """The other installs that lose skills when these are installed; nothing is staged.
+    """Return the other installs that lose skills when these are installed; nothing is staged.
 
     ``skills`` has the install that each skill goes to, by the name of the skill. Raises what ``stage_install`` raises
     for a name that is taken.
@@ -107,7 +107,7 @@ def displace_others(store: Store, locked: LockEntries, links: Sequence[AgentLink
 
 
 def _find_entry_to_displace(store: Store, locked: LockEntries, path: str, newcomer: Newcomer) -> LockEntry | None:
-    """The other install that has a path where agents look; ``None`` when the path is free for the newcomer.
+    """Return the other install that has a path where agents look; ``None`` when the path is free for the newcomer.
 
     Raises ``NameTakenError`` unless that install, or anything else at its place, gives way.
     """

@@ -65,7 +65,7 @@ class OfferedSkill:
     is_internal: bool = False
     """True when it is installed only when somebody names it."""
     plugin: str = ""
-    """The plugin of the source that it belongs to; ``""`` for none."""
+    """The plugin of the source that it belongs to, or ``""``."""
     issues: tuple[Issue, ...] = ()
     """What ``check`` finds in its SKILL.md, and the entries of its folder that keep it from being installed."""
 
@@ -109,13 +109,16 @@ class Offer:
     """The plugins that the source names in its manifests; none where skills were chosen."""
 
     def chosen(self, names: Sequence[str] = ()) -> tuple[OfferedSkill, ...]:
-        """The skills that an install takes: those with these names or folders; without names all but internal ones."""
+        """Return the skills that an install takes: those with these names or folders.
+
+        Without names all but internal ones.
+        """
         if not names:
             return tuple(skill for skill in self.skills if not skill.is_internal)
         return tuple(skill for skill in self.skills if {skill.name, posixpath.basename(skill.folder)} & {*names})
 
     def with_skills(self, names: Collection[str]) -> Offer:
-        """The offer with only the skills of these names."""
+        """Return the offer with only the skills of these names."""
         return replace(self, skills=tuple(skill for skill in self.skills if skill.name in names))
 
     @property
@@ -137,7 +140,7 @@ class Offer:
 def find_offer(
     open_source: Callable[[SourceSpec], AbstractContextManager[SourceTree]], spec: SourceSpec, limits: Limits
 ) -> Offer:
-    """The offer of a source, or of the plugin that it chooses, which may be in another repository.
+    """Return the offer of a source, or of the plugin that it chooses, which may be in another repository.
 
     Raises ``InstallError`` when it has no skill, or does not have a chosen one.
     """

@@ -59,7 +59,7 @@ class Outdated:
 def find_newer_versions(
     context: InstallContext, scopes: Sequence[InstallScope], *, updates: bool = False
 ) -> tuple[Outdated, ...]:
-    """The installs of some scopes whose source has something newer, or could not be asked.
+    """Return the installs of some scopes whose source has something newer, or could not be asked.
 
     With ``updates``, each has the update to it, for which the files of the source are fetched.
     """
@@ -87,7 +87,7 @@ def find_newer_versions(
 def _with_updates(
     outdated: Sequence[Outdated], entries: Sequence[tuple[InstallScope, LockEntry]], access: SourceAccess
 ) -> list[Outdated]:
-    """The same with the update of each; a source that could not be asked has none."""
+    """Return the same with the update of each; a source that could not be asked has none."""
     installs = {(scope.location, entry.name): (scope, entry) for scope, entry in entries}
     wanted = {
         index: WantedUpdate(*installs[one.location, one.name], one.ref if one.newest != one.current else one.newer)

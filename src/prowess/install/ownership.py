@@ -41,7 +41,7 @@ def dispose_of_install(store: Store, entry: LockEntry | None, name: str) -> Disp
 
 
 def find_link_holder(store: Store, locked: LockEntries, path: str) -> LockEntry | None:
-    """The entry that records the link or copy at a path; ``None`` when no entry does."""
+    """Return the entry that records the link or copy at a path; ``None`` when no entry does."""
     recorded = store.link_folders.to_lock_path(path)
     entry = locked.get(store.taken_names.find_link_holder(recorded))
     # The index of names also knows entries that lost the link while this change was staged.
@@ -49,10 +49,10 @@ def find_link_holder(store: Store, locked: LockEntries, path: str) -> LockEntry 
 
 
 def is_made_by_prowess(store: Store, path: str, entry: LockEntry | None) -> bool:
-    """Whether Prowess made what is at a path where agents look: a link into the install base, or a copy.
+    """Return whether Prowess made what is at a path where agents look: a link into the install base, or a copy.
 
     A link may be a file, as git writes it where it makes no links. A copy is as ``entry`` has it, or as Prowess put it
-    there. An edited copy of an install in mode copy counts as well: it is an edited install, and goes to the backups.
+    there. An edited copy of an install in copy mode counts as well: it is an edited install, and goes to the backups.
     """
     if is_link(path):
         return is_link_into(path, store.scope.base)
@@ -63,7 +63,7 @@ def is_made_by_prowess(store: Store, path: str, entry: LockEntry | None) -> bool
 
 
 def _find_copy_digest(store: Store, path: str, entry: LockEntry | None) -> str:
-    """The digest of a copy that nobody but git changed since Prowess put it there; ``""`` for anything else."""
+    """Return the digest of a copy that nobody but git changed since Prowess put it there; ``""`` for anything else."""
     name = os.path.basename(path)
     if entry is not None and is_exact_copy(entry, path, store.limits):
         return entry.digest_for_link(name)
@@ -74,12 +74,12 @@ def _find_copy_digest(store: Store, path: str, entry: LockEntry | None) -> str:
 
 
 def _is_recorded_copy(store: Store, path: str, entry: LockEntry) -> bool:
-    """Whether a real folder is a copy that an install in mode copy records there, edited or not."""
+    """Return whether a real folder is a copy that an install in copy mode records there, edited or not."""
     return entry.is_copied and store.link_folders.to_lock_path(path) in entry.copies and is_real_folder(path)
 
 
 def is_copy_in_place(store: Store, link: AgentLink) -> bool:
-    """Whether the copy that ``link`` asks for is there already, byte for byte, no matter who put it there."""
+    """Return whether the copy that ``link`` asks for is there already, byte for byte, no matter who put it there."""
     if not link.copy or not is_real_folder(link.path):
         return False
     return not compare_folder(hashes_of(link.files), link.path, store.limits)
@@ -102,7 +102,7 @@ def with_disposal(store: Store, link: AgentLink, holder: LockEntry | None) -> Ag
 
 
 def recorded_link_paths(store: Store, entry: LockEntry | None) -> list[str]:
-    """The paths of the links that an entry records; none without an entry."""
+    """Return the paths of the links that an entry records; none without an entry."""
     return [store.link_folders.path_of_link(link) for link in entry.links] if entry is not None else []
 
 

@@ -96,7 +96,7 @@ def make_plan(
     select: str | Sequence[str] | None,
     offer: Offer | None,
 ) -> Plan:
-    """The plan for what a caller of ``Installer.plan`` asks for; nothing is fetched or changed.
+    """Return the plan for what a caller of ``Installer.plan`` asks for; nothing is fetched or changed.
 
     Raises ``AlreadyInstalledError`` or ``NameTakenError`` when a place is taken and ``replace`` was not asked for.
     """
@@ -131,7 +131,7 @@ def make_plan(
 def _with_declaration(
     spec: SourceSpec, scope: InstallScope, options: InstallOptions, manifest: ProjectManifest, written: str
 ) -> tuple[InstallOptions, dict[str, Any]]:
-    """The options of an install that the manifest will declare, and the fields of the plan that say so.
+    """Return the options of an install that the manifest will declare, and the fields of the plan that say so.
 
     An entry of the manifest keeps the agents that it names already. When the manifest cannot be edited, the fields are
     the issue that says why.
@@ -149,7 +149,7 @@ def _with_declaration(
 def _plan_install(
     spec: SourceSpec, scope: InstallScope, locked: LockEntries, options: InstallOptions, present: Sequence[str]
 ) -> Plan:
-    """The plan for one source in one scope; ``present`` are the agents on this machine.
+    """Return the plan for one source in one scope; ``present`` are the agents on this machine.
 
     Raises ``InstallError`` (``own-source``) for a source that holds the install base.
     """
@@ -173,7 +173,7 @@ def _plan_install(
 
 
 def _with_offer(context: InstallContext, scope: InstallScope, plan: Plan, offer: Offer) -> Plan:
-    """The plan for what an offer showed, with the further installs that give way to it.
+    """Return the plan for what an offer showed, with the further installs that give way to it.
 
     The offer has the names of the skills, so a name that is taken raises ``NameTakenError`` before anything is
     fetched.
@@ -221,10 +221,10 @@ class InstallOptions(NamedTuple):
     """Further agents of single installs, by the install's name: a person linked the install for them."""
 
     def agents_of(self, name: str) -> tuple[str, ...]:
-        """The agents that the install of that name is linked for."""
+        """Return the agents that the install with that name is linked for."""
         # An agent that is named twice gets one link.
         return tuple(dict.fromkeys((*self.agents, *self.extra_agents.get(name, ()))))
 
     def may_replace(self, name: str) -> bool:
-        """Whether the install of that name gives way."""
+        """Return whether the install with that name gives way."""
         return self.replace or name in self.replaceable

@@ -73,7 +73,7 @@ class Plugin(NamedTuple):
 
 
 def list_manifests(tree_paths: Collection[str]) -> list[str]:
-    """The paths of the manifests in a tree, those that win first."""
+    """Return the paths of the manifests in a tree, those that win first."""
     found = [path for path in (_MARKETPLACE, _CLAUDE_MANIFEST, _AGENT_MANIFEST) if path in tree_paths]
     inner = [
         path
@@ -149,7 +149,7 @@ def _find_agent_problem(data: dict[str, Any]) -> str:
 
 
 def _read_entry(entry: dict[str, Any], root: str, tree_paths: Collection[str]) -> Iterator[Plugin]:
-    """The plugin of an entry of a marketplace."""
+    """Yield the plugin of an entry of a marketplace."""
     source = entry.get("source")
     if isinstance(source, str):
         base = _folder_inside(source if source.startswith("./") else f"{root}/{source}")
@@ -164,7 +164,7 @@ def _read_entry(entry: dict[str, Any], root: str, tree_paths: Collection[str]) -
 
 
 def _plugin_in(base: str, data: dict[str, Any], tree_paths: Collection[str]) -> Plugin:
-    """The plugin in a folder of the tree, with the fields of its manifest or of its entry in a marketplace."""
+    """Return the plugin in a folder of the tree, with the fields of its manifest or of its entry in a marketplace."""
     listed = list(_read_listed(base, data))
     # A plugin that is the whole repository has the skills that its entry lists, and others without an entry.
     folders = [] if base == "" and listed else [f"{base}/skills".strip("/")]
@@ -174,7 +174,7 @@ def _plugin_in(base: str, data: dict[str, Any], tree_paths: Collection[str]) -> 
 
 
 def _read_listed(base: str, data: dict[str, Any]) -> Iterator[str]:
-    """The folders that the field ``skills`` names; each is a skill or holds skills."""
+    """Yield the folders that the field ``skills`` names; each is a skill or holds skills."""
     listed = data.get("skills", [])
     for folder in [listed] if isinstance(listed, str) else listed if isinstance(listed, list) else ():
         inner = _folder_inside(f"{base}/{folder}")
@@ -183,7 +183,7 @@ def _read_listed(base: str, data: dict[str, Any]) -> Iterator[str]:
 
 
 def _folder_inside(path: str) -> str | None:
-    """The folder of the tree that a manifest names, ``""`` for the top; ``None`` for a path that leads out."""
+    """Return the folder of the tree that a manifest names, ``""`` for the top; ``None`` for a path that leads out."""
     if not path.strip("./"):
         return ""
     try:
@@ -203,7 +203,7 @@ def _read_text(data: dict[str, Any], field: str) -> str:
 
 
 def _read_mapping(source: dict[str, Any]) -> SourceSpec:
-    """The source that an entry of a marketplace maps its plugin to.
+    """Return the source that an entry of a marketplace maps its plugin to.
 
     The address came with a repository, so it is checked like a typed one, and is never a path of this machine. Raises
     ``BadReferenceError`` for an address or a kind of source that is not fetched.
@@ -280,7 +280,7 @@ def choose_plugins(
 
 
 def limit_to_listed(spec: SourceSpec, plugin: Plugin, skills: Iterable[TreeSkill]) -> SourceSpec:
-    """The source of a plugin elsewhere, with only the skills in the folders that its entry lists.
+    """Return the source of a plugin elsewhere, with only the skills in the folders that its entry lists.
 
     Raises ``InstallError`` when there is none in them.
     """

@@ -51,7 +51,7 @@ class RevokedSkill(NamedTuple):
 def find_revoked_skills(
     cwd: str, home: str, env: Mapping[str, str], context: InstallContext, policy: Policy
 ) -> list[RevokedSkill]:
-    """Every revoked skill in the folders of the project, of the user, and of every agent that Prowess knows.
+    """Return every revoked skill in the folders of the project, of the user, and of every agent that Prowess knows.
 
     Every skill there is hashed.
     """
@@ -116,7 +116,7 @@ def quarantine_skills(context: InstallContext, found: Sequence[RevokedSkill]) ->
 
 
 def _find_owner(one: RevokedSkill, scopes: Sequence[InstallScope]) -> InstallScope | None:
-    """The scope whose root a folder is in, the project's first; ``None`` for one that is elsewhere."""
+    """Return the scope whose root a folder is in, the project's first; ``None`` for one that is elsewhere."""
     return next((scope for scope in scopes if is_inside(one.folder, os.path.realpath(scope.root))), None)
 
 

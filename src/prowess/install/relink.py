@@ -78,7 +78,7 @@ def _stage_links(
     to_lock_path = store.link_folders.to_lock_path
     links = [link for link in _links_for(store, entry, agents) if to_lock_path(link.path) not in entry.links]
     for link in report_steps(links, lambda link: to_lock_path(link.path)):
-        # Two installs may hold a skill of one name: the first one's link is staged, and not yet on the disk.
+        # Two installs may hold a skill with the same name: the first one's link is staged, and not yet on the disk.
         is_taken = exists(link.path) and not is_made_by_prowess(store, link.path, entry)
         if is_taken or to_lock_path(link.path) in staged:
             raise NameTakenError("there is something already that was not installed by Prowess", link.path)
@@ -97,9 +97,9 @@ def _stage_links(
 
 
 def _links_for(store: Store, entry: LockEntry, agents: Sequence[str]) -> Iterator[AgentLink]:
-    """The links of all skills of an install in the shared folder and in the folders of the agents.
+    """Yield the links of all skills of an install in the shared folder and in the folders of the agents.
 
-    Raises ``LocalEditsError`` for an install in mode copy if somebody edited every copy.
+    Raises ``LocalEditsError`` for an install in copy mode if somebody edited every copy.
     """
     # Copies are made from an unedited copy: an edit is one person's, and must not spread to other agents.
     files = read_unedited_files(entry, store.link_folders, store.limits)

@@ -104,7 +104,7 @@ class Restoration:
         return fetch_recorded_tree(entry, self._scope, source, self._access.limits)
 
     def _source_of(self, entry: LockEntry) -> SourceSpec:
-        """The source of an entry; the install itself where it has no other."""
+        """Return the source of an entry; the install itself where it has no other."""
         if not is_sourceless(entry):
             return spec_of_entry(entry, self._scope, ref=entry.ref)
         org, _, name = entry.name.partition("/")
@@ -189,7 +189,7 @@ def fetch_recorded_tree(entry: LockEntry, scope: InstallScope, source: LastOpenS
 
 
 def find_unequal(scope: InstallScope, limits: Limits, recorded: LockEntries, *, locked: bool) -> UnequalEntries:
-    """The entries of ``recorded`` that the disk does not equal, each with how it differs.
+    """Return the entries of ``recorded`` that the disk does not equal, each with how it differs.
 
     ``locked``: raises ``LockMismatchError`` for an install that somebody edited, and for one that has no source.
     """
@@ -209,7 +209,7 @@ def find_unequal(scope: InstallScope, limits: Limits, recorded: LockEntries, *, 
 
 
 def _edited_error(entry: LockEntry, differences: Sequence[Difference]) -> LockMismatchError:
-    """The error for an install, or a copy of it, that exists and is not what the lock file says."""
+    """Return the error for an install, or a copy of it, that exists and is not what the lock file says."""
     edits = [difference for difference in differences if difference.is_edit]
     folder = edits[0].folder
     edited = describe_differences([edit for edit in edits if edit.folder == folder])
@@ -217,7 +217,7 @@ def _edited_error(entry: LockEntry, differences: Sequence[Difference]) -> LockMi
 
 
 def find_unrestorable(scope: InstallScope, limits: Limits, recorded: LockEntries) -> list[Issue]:
-    """A warning for each entry that differs and that no sync can put back, because it has no source."""
+    """Return a warning for each entry that differs and that no sync can put back, because it has no source."""
     unequal = find_unequal(scope, limits, recorded, locked=False)
     return [_unrestorable_issue(entry, state, scope) for entry, state in unequal if _is_unrestorable(entry, state)]
 

@@ -59,7 +59,10 @@ class SourceSurvey(NamedTuple):
         return by_name
 
     def choose_skills(self, names: Sequence[str]) -> list[TreeSkill]:
-        """The skills of these names, or of folders of these names; raises ``InstallError`` for one that is missing."""
+        """Return the skills of these names, or of folders of these names.
+
+        Raises ``InstallError`` for one that is missing.
+        """
         by_name = self.names
         for name in names:
             if name not in by_name:
@@ -73,13 +76,13 @@ class SourceSurvey(NamedTuple):
         self.tree.contents.prefetch([posixpath.join(self.subpath, path) for path in paths])
 
     def sizes_of(self, skill: TreeSkill) -> list[int | None]:
-        """How many bytes each file of a skill has; ``None`` where only fetching it would show that."""
+        """Return how many bytes each file of a skill has; ``None`` where only fetching it would show that."""
         size_of = self.tree.contents.size_of
         return [size_of(posixpath.join(self.subpath, path)) for path in self.files_by_folder[skill.folder]]
 
 
 def survey_source(source: SourceTree, spec: SourceSpec, limits: Limits) -> SourceSurvey:
-    """The survey of the part of a source that ``spec`` names.
+    """Return the survey of the part of a source that ``spec`` names.
 
     Raises ``InstallError`` when that part has no SKILL.md, and ``UnsafeTreeError`` when the source could not be listed
     whole.
@@ -94,7 +97,7 @@ def survey_source(source: SourceTree, spec: SourceSpec, limits: Limits) -> Sourc
 
 
 def _survey_part(source: SourceTree, spec: SourceSpec, limits: Limits) -> SourceSurvey:
-    """The survey of the part of a source that ``spec`` names, whichever of its skills are wanted."""
+    """Return the survey of the part of a source that ``spec`` names, whichever of its skills are wanted."""
     # First of all: in a listing that is not whole, even the choice of skills could be wrong.
     source.refuse_incomplete()
     paths, irregular = _paths_below(source, spec.subpath)
@@ -130,7 +133,7 @@ def _survey_part(source: SourceTree, spec: SourceSpec, limits: Limits) -> Source
 
 
 def _left_out_issues(paths: Sequence[str]) -> Iterator[Issue]:
-    """A note about the files of a library that are in no skill's folder, and so are not installed."""
+    """Yield a note about the files of a library that are in no skill's folder, and so are not installed."""
     if paths:
         count = format_count(len(paths), "file")
         message = f"{count} outside of the skills' folders will not be installed: {join_first(paths, _MAX_LEFT_OUT)}"
@@ -138,12 +141,12 @@ def _left_out_issues(paths: Sequence[str]) -> Iterator[Issue]:
 
 
 def find_claimed_folders(paths: Iterable[str]) -> set[str]:
-    """The folders that hold a SKILL.md, in whatever case its name is written."""
+    """Return the folders that hold a SKILL.md, in whatever case its name is written."""
     return {posixpath.dirname(path) for path in paths if posixpath.basename(path).lower() == SKILL_FILE.lower()}
 
 
 def _paths_below(source: SourceTree, subpath: str) -> tuple[list[str], list[tuple[str, str]]]:
-    """The safe paths below a folder of a source, and the irregular entries there with their codes."""
+    """Return the safe paths below a folder of a source, and the irregular entries there with their codes."""
     prefix = f"{subpath}/" if subpath else ""
     paths = [path.removeprefix(prefix) for path in source.paths_below(subpath)]
     if not paths and subpath:  # an empty source is refused later, for it has no SKILL.md

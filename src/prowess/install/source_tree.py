@@ -36,7 +36,7 @@ class Contents(Protocol):
         ...
 
     def size_of(self, path: str) -> int | None:
-        """How many bytes a file has; ``None`` when only fetching it would show that."""
+        """Return how many bytes a file has; ``None`` when only fetching it would show that."""
         ...
 
 
@@ -95,7 +95,7 @@ class SourceTree:
         *,
         commit: str = "",
     ) -> Self:
-        """A source whose files are in memory already."""
+        """Return a source whose files are in memory already."""
         contents = FilesInMemory({file.path: file for file in files})
         return cls([file.path for file in files], irregular, contents, commit=commit, issues=issues)
 
@@ -105,7 +105,7 @@ class SourceTree:
         return isinstance(self.contents, FilesInMemory)
 
     def has_file(self, path: str) -> bool:
-        """True when a file of that path is among ``paths``."""
+        """Return whether a file of that path is among ``paths``."""
         return path in self._known
 
     def paths_below(self, folder: str) -> Sequence[str]:
@@ -129,7 +129,7 @@ class SourceTree:
         refuse_irregular(row for row in self.irregular if row[0] in _INCOMPLETE_CODES)
 
     def read_files(self, paths: Sequence[str], *, below: str = "") -> tuple[NewFile, ...]:
-        """The files with these paths below a folder of the source."""
+        """Return the files with these paths below a folder of the source."""
         if not below:
             return self.contents.read_files(paths)
         files = self.contents.read_files([f"{below}/{path}" for path in paths])

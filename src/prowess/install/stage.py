@@ -85,7 +85,7 @@ def stage_install(
 def _make_entry(
     store: Store, tree: InstallTree, links: Sequence[AgentLink], source: str, options: InstallOptions
 ) -> LockEntry:
-    """The lock entry of a tree whose links are staged: only then is it known which of them became copies."""
+    """Return the lock entry of a tree whose links are staged: only then is it known which of them became copies."""
     recorded = tuple(store.link_folders.to_lock_path(link.path) for link in links)
     agents = options.agents_of(tree.name)
     extra = tuple(agent for agent in agents if agent not in options.declared_agents) if options.declared else ()
@@ -112,7 +112,7 @@ def _make_entry(
 def _stage_tree(
     store: Store, tree: InstallTree, before: LockEntry | None, options: InstallOptions, *, is_as_locked: bool
 ) -> None:
-    """Stage the files of a tree for the install base; of an install in mode copy, only that its folder there goes."""
+    """Stage the files of a tree for the install base; of an install in copy mode, only that its folder there goes."""
     existing = store.taken_names.find_place(tree.name)
     place = store.scope.install_folder(existing or tree.name)
     hashes = tree.hashes
@@ -138,14 +138,14 @@ def _stage_tree(
 
 
 def _hash_install(store: Store, place: str) -> HashedTree | None:
-    """The files at the place of an install; ``None`` without a folder that can be listed."""
+    """Return the files at the place of an install; ``None`` without a folder that can be listed."""
     with suppress(OSError, ValueError):
         return hash_tree(place, store.limits)
     return None
 
 
 def _is_as(here: HashedTree | None, files: Mapping[str, FileHash], place: str) -> bool:
-    """Whether the folder at ``place`` has exactly some files; ``here`` is what was found in it."""
+    """Return whether the folder at ``place`` has exactly some files; ``here`` is what was found in it."""
     return here is not None and not here.problems and as_recorded(here.files, files, place) == files
 
 
@@ -189,7 +189,7 @@ def _dispose_of_skills(
 
 
 def _plan_links(store: Store, tree: InstallTree, options: InstallOptions) -> tuple[list[AgentLink], list[Issue]]:
-    """The links that the skills of a tree get, and a warning for each skill that gets none."""
+    """Return the links that the skills of a tree get, and a warning for each skill that gets none."""
     folders = store.link_folders.folders_for(options.agents_of(tree.name))
     links: dict[str, AgentLink] = {}
     issues: list[Issue] = []
@@ -209,7 +209,7 @@ def _plan_links(store: Store, tree: InstallTree, options: InstallOptions) -> tup
 
 
 def group_by_skill(files: Iterable[NewFile], folders: Iterable[str]) -> dict[str, list[NewFile]]:
-    """The files in each of the skill folders, with paths that start at that folder."""
+    """Return the files in each of the skill folders, with paths that start at that folder."""
     groups = group_by_folder(((file.path, file) for file in files), folders)
     return {
         folder: [file._replace(path=file.path[len(folder) + 1 :]) for file in group] if folder else group

@@ -85,19 +85,22 @@ class TakenNames:
         self._links = {link: name for name, entry in locked.items() for link in entry.links}
 
     def find_place(self, name: str) -> str:
-        """The install on the disk that has that name in any case; ``""`` for none."""
+        """Return the install on the disk that has that name in any case, or ``""``."""
         return self._places.get(name.lower(), "")
 
     def is_leftover(self, name: str, place: str) -> bool:
-        """Whether the install at a place is as Prowess put it there; the caller knows that no entry records it."""
+        """Return whether the install at a place is as Prowess put it there.
+
+        The caller knows that no entry records it.
+        """
         return self._placed.is_pristine(name, place)
 
     def find_entry(self, name: str) -> str:
-        """The lock entry that has that name in any case; ``""`` for none."""
+        """Return the lock entry that has that name in any case, or ``""``."""
         return self._entries.get(name.lower(), "")
 
     def find_link_holder(self, link: str) -> str:
-        """The last entry that recorded a link; ``""`` for none. It may have lost the link since."""
+        """Return the last entry that recorded a link, or ``""``. It may have lost the link since."""
         return self._links.get(link, "")
 
     def add_entry(self, entry: LockEntry) -> None:
@@ -166,7 +169,10 @@ class Store:
         self._moves.append(Move(move_name, new_token(), old=read_inode(place), **disposal._asdict()))
 
     def _check_place(self, name: str, inside: str = "") -> str:
-        """The folder of an install, or one in it; raises ``InstallError`` when the folder around it is not ours."""
+        """Return the folder of an install, or one in it.
+
+        Raises ``InstallError`` when the folder around it is not ours.
+        """
         place = self.scope.install_folder(name)
         _refuse_foreign_folder(os.path.dirname(place), self.scope)
         return os.path.join(place, *inside.split("/")) if inside else place
@@ -238,7 +244,7 @@ class Store:
             entry = locked.get(install) if install else holders.get(move.name) if move.name in self.copies else None
             gone.add(name)
             is_there = move.new or install not in {"", move.name}
-            # The copies of mode copy are under version control: what changes them is git, and not only Prowess.
+            # The copies in copy mode are under version control: what changes them is git, and not only Prowess.
             if not is_there or name in placed:  # an install may have a move for each of many skills
                 continue
             if entry is not None and not is_sourceless(entry) and not entry.is_copied:
@@ -248,7 +254,7 @@ class Store:
         self.placed.save(placed, gone)
 
     def _list_folders_at_links(self) -> set[str]:
-        """The names of the staged moves of links at whose places there are folders now."""
+        """Return the names of the staged moves of links at whose places there are folders now."""
         return {move.name for move in self._moves if move.link and is_folder_itself(self._journal.paths_of(move).path)}
 
     def _overlook_copies(self, before: set[str], locked: LockEntries) -> None:
@@ -259,7 +265,7 @@ class Store:
         now = self._list_folders_at_links()
         if self.scope.location != "project" or not before | now:
             return
-        # The copies of mode copy are there to be committed.
+        # The copies in copy mode are there to be committed.
         committed = {copy for entry in locked.values() if entry.is_copied for copy in entry.copies}
         self.issues += overlook_copies(self.scope.root, now - committed, before - now | committed & now, self.limits)
 
@@ -405,7 +411,7 @@ def _read_store(scope: InstallScope, limits: Limits) -> Store:
 
 
 def holder_path(scope: InstallScope) -> str:
-    """The file that says who is changing a scope."""
+    """Return the file that says who is changing a scope."""
     return os.path.join(scope.base, STORE_FOLDER, _HOLDER_FILE)
 
 

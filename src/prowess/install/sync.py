@@ -139,7 +139,7 @@ def _record_equal_installs(scope: InstallScope, locked: LockEntries, unequal: se
 def choose_agents(
     context: InstallContext, scope: InstallScope, missing: Iterable[Declaration], recorded: LockEntries
 ) -> tuple[tuple[str, ...], tuple[Issue, ...]]:
-    """The agents that new installs are linked for when the manifest names none, and an issue that names them.
+    """Return the agents that new installs are linked for when the manifest names none, and an issue that names them.
 
     They are those that an install by hand would choose, and the lock file records them. So they are chosen once, on
     the machine that installs first, and every other machine gets the same links.
@@ -215,7 +215,7 @@ class DeclarationRun:
         return installed
 
     def _agents_besides(self, declaration: Declaration, before: LockEntry | None) -> tuple[str, ...]:
-        """The agents that an install is linked for besides those that its declaration names.
+        """Return the agents that an install is linked for besides those that its declaration names.
 
         What was chosen when it was first installed stays, whatever agents are on the machine of the next sync.
         """
@@ -224,7 +224,7 @@ class DeclarationRun:
         return () if declaration.agents else self.agents
 
     def _may_fill_place(self, tree: InstallTree) -> bool:
-        """Whether a tree may take a place that no entry records.
+        """Return whether a tree may take a place that no entry records.
 
         It may when the place holds exactly its files already, and when the sync may remove what nothing records.
         """
@@ -259,7 +259,7 @@ def _finish_manifest(
 def _find_surplus(
     undeclared: Iterable[str], locked: LockEntries, scope: InstallScope, limits: Limits
 ) -> Iterator[Issue]:
-    """A warning for each install that nothing asks for and that a sync leaves where it is.
+    """Yield a warning for each install that nothing asks for and that a sync leaves where it is.
 
     The manifest does not declare it any more, or it is in no lock file and somebody made or changed it by hand.
     """

@@ -20,7 +20,7 @@ _UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 def parse_typed_source(text: str, folder: str = "") -> SourceSpec:
-    """The source that a person typed. The variable ``GH_HOST`` names an enterprise server of GitHub.
+    """Return the source that a person typed. The variable ``GH_HOST`` names an enterprise server of GitHub.
 
     A relative path starts at ``folder``, or at the working folder when that is ``""``. Raises ``BadReferenceError``
     for a string that names no source.
@@ -34,7 +34,7 @@ def parse_typed_source(text: str, folder: str = "") -> SourceSpec:
 
 
 def to_spec(ref: str | SkillRef | SourceSpec, select: str | Sequence[str] | None = None) -> SourceSpec:
-    """The source that a caller means, with the skills that ``select`` chooses.
+    """Return the source that a caller means, with the skills that ``select`` chooses.
 
     The name of the source is safe in a path. Raises ``BadReferenceError`` when the source chooses other skills itself,
     or has no safe name.
@@ -48,7 +48,7 @@ def to_spec(ref: str | SkillRef | SourceSpec, select: str | Sequence[str] | None
 
 
 def with_safe_name(spec: SourceSpec) -> SourceSpec:
-    """The source with a name that is safe in a path; raises ``BadReferenceError`` when there is none.
+    """Return the source with a name that is safe in a path; raises ``BadReferenceError`` when there is none.
 
     A source such as ``.`` has no name of its own: it gets that of its folder on the disk.
     """
@@ -61,7 +61,7 @@ def with_safe_name(spec: SourceSpec) -> SourceSpec:
 
 
 def to_local_spec(path: str | os.PathLike[str]) -> SourceSpec:
-    """The source that is a folder or an archive at ``path``, even when the path looks like an address."""
+    """Return the source that is a folder or an archive at ``path``, even when the path looks like an address."""
     # The absolute path only gives the kind and the name; the lock file keeps the path as it was written.
     written = os.fspath(path)
     spec = to_spec(os.path.abspath(os.path.expanduser(written)))

@@ -137,7 +137,7 @@ class WantedUpdate(NamedTuple):
 
 
 def _want_version(scope: InstallScope, entry: LockEntry, version: str) -> WantedUpdate:
-    """The update to another version, or to what the version of the entry is now where ``version`` is empty."""
+    """Return the update to another version, or to what the version of the entry is now where ``version`` is empty."""
     return WantedUpdate(scope, entry, check_ref(version) if version else entry.ref)
 
 
@@ -302,7 +302,7 @@ class UpdateRun(NamedTuple):
 
 
 def _failed_outcome(entry: LockEntry, error: SkillError) -> UpdateOutcome:
-    """The outcome for an entry that an error keeps from being updated."""
+    """Return the outcome for an entry that an error keeps from being updated."""
     status: UpdateStatus = "edited" if isinstance(error, LocalEditsError) else "failed"
     return Update(entry.name, status, entry.commit, why=error.message), ()
 
@@ -310,7 +310,7 @@ def _failed_outcome(entry: LockEntry, error: SkillError) -> UpdateOutcome:
 def _read_locked_files(
     scope: InstallScope, entry: LockEntry, source: LastOpenSource, limits: Limits
 ) -> tuple[NewFile, ...] | None:
-    """The files that an entry records, from the disk or from its commit; ``None`` where neither has them."""
+    """Return the files that an entry records, from the disk or from its commit; ``None`` where neither has them."""
     folders = LinkFolders(scope)
     if is_on_disk(entry, scope) and not compare_files(entry, folders, limits):
         return read_current_files(entry, folders, limits)
@@ -407,7 +407,7 @@ class _CurrentInstall:
         return Update(entry.name, status, entry.commit, tree.commit, diff, why, Path(self._place), additions)
 
     def _read_sides(self, tree: InstallTree) -> tuple[Sequence[NewFile] | None, Sequence[NewFile], str]:
-        """The old and the new files to compare, and why the old ones are unknown, which ``None`` stands for."""
+        """Return the old and the new files to compare, and why the old ones are unknown, which ``None`` stands for."""
         limits, entry = self._store.limits, self._entry
         if self._is_missing:
             return (), tree.files, ""
@@ -428,7 +428,7 @@ _SHOWN_DIGITS = 12
 
 
 def find_rollback(entry: LockEntry, commit: str, spec: SourceSpec, access: SourceAccess) -> Issue | None:
-    """The warning that the version of an entry is ``commit`` now, which is not newer than the installed commit.
+    """Return the warning that the version of an entry is ``commit`` now, which is not newer than the installed commit.
 
     ``None`` when the version went forward, without a commit to compare, or when going back is allowed. Raises
     ``GitError`` when the history cannot be fetched.
@@ -455,7 +455,7 @@ def find_rollback(entry: LockEntry, commit: str, spec: SourceSpec, access: Sourc
 
 
 def _is_later_release(tags: Mapping[str, str], commit: str, installed: str) -> bool:
-    """True when a commit has a tag with later numbers than any tag of the installed commit."""
+    """Return whether a commit has a tag with later numbers than any tag of the installed commit."""
     releases: dict[str, tuple[int, ...]] = {}
     for tag, tagged in tags.items():
         releases[tagged] = max(releases.get(tagged, ()), read_release(tag))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def verify_installs(scopes: Sequence[InstallScope], limits: Limits) -> tuple[Issue, ...]:
-    """An issue for everything in some scopes that is not as their lock files say."""
+    """Return an issue for everything in some scopes that is not as their lock files say."""
     issues: list[Issue] = []
     for scope in scopes:
         # Under the lock, so that a change of another process is not taken for an edit.
@@ -97,7 +97,7 @@ def _find_leftover_paths(
 
 
 def find_lost_lock(scope: InstallScope, leftovers: _Leftovers) -> tuple[Issue, ...]:
-    """A warning about leftovers without any lock file: somebody may have deleted it."""
+    """Return a warning about leftovers without any lock file: somebody may have deleted it."""
     if not leftovers.installs or exists(os.path.join(scope.lock_folder, LOCK_FILE)):
         return ()
     count = format_count(len(leftovers.installs), "install")

@@ -109,7 +109,7 @@ def compare_folder(
 
 
 def _name_change(folder: str, path: str, locked: FileHash, found: FileHash, limits: Limits) -> str:
-    """The code of a file that is not what the lock file says."""
+    """Return the code of a file that is not what the lock file says."""
     # A file has at most twice its bytes with "\r\n", and at least half of them with "\n".
     if locked.executable == found.executable and locked.size <= 2 * found.size <= 4 * locked.size:
         with suppress(ResourceError), OpenFile(folder, tuple(path.split("/"))) as file:
@@ -121,7 +121,7 @@ def _name_change(folder: str, path: str, locked: FileHash, found: FileHash, limi
 
 
 def list_differing(first: Mapping[str, FileHash], second: Mapping[str, FileHash]) -> list[str]:
-    """The paths of the files that differ between two trees, sorted."""
+    """Return the paths of the files that differ between two trees, sorted."""
     return sorted(path for path in first.keys() | second.keys() if first.get(path) != second.get(path))
 
 
@@ -167,13 +167,13 @@ def _compare_link(entry: LockEntry, recorded: str, path: str, limits: Limits, en
 
 
 def is_exact_copy(entry: LockEntry, path: str, limits: Limits) -> bool:
-    """True when ``path`` is a real folder with exactly the files that the lock file records for its name."""
+    """Return whether ``path`` is a real folder with exactly the files that the lock file records for its name."""
     files = entry.files_below(entry.folder_for_link(os.path.basename(path)))
     return bool(files) and is_real_folder(path) and not compare_folder(files, path, limits)
 
 
 def has_other_line_ends(entry: LockEntry, path: str, limits: Limits) -> bool:
-    """True when ``path`` is a real folder whose files differ from the lock file, and only in their line ends."""
+    """Return whether ``path`` is a real folder whose files differ from the lock file, and only in their line ends."""
     files = entry.files_below(entry.folder_for_link(os.path.basename(path)))
     if not files or not is_real_folder(path):
         return False
@@ -181,7 +181,7 @@ def has_other_line_ends(entry: LockEntry, path: str, limits: Limits) -> bool:
 
 
 def get_install_state(differences: Iterable[Difference]) -> InstallState:
-    """The state of an install, given how it differs from the lock file.
+    """Return the state of an install, given how it differs from the lock file.
 
     ``"equal"``: it does not differ. ``"missing"``: its folder is gone. ``"pristine"``: its folder is another version,
     as Prowess put it there. ``"edited"``: files of its folder differ. ``"copy"``: only files of a copy
@@ -197,7 +197,7 @@ def get_install_state(differences: Iterable[Difference]) -> InstallState:
 
 
 def describe_differences(differences: Sequence[Difference], limit: int = 5) -> str:
-    """The first ``limit`` differences as a message shows them, and how many more there are."""
+    """Return the first ``limit`` differences as a message shows them, and how many more there are."""
     shown = [
         f"{'/'.join(filter(None, (difference.link, difference.path))) or 'the folder'} "
         f"({difference.code.removesuffix('-file').removesuffix('-skill')})"
@@ -207,7 +207,7 @@ def describe_differences(differences: Sequence[Difference], limit: int = 5) -> s
 
 
 def verify_scope(scope: InstallScope, locked: LockEntries, link_path: LinkPath, limits: Limits) -> Iterator[Issue]:
-    """An issue for each difference between a scope's lock file and the disk, with the name of the file."""
+    """Yield an issue for each difference between a scope's lock file and the disk, with the name of the file."""
     placed = PlacedTrees(scope.base, limits)
     for name in report_steps(sorted(locked), str):
         for difference in compare_install(locked[name], scope, link_path, limits, placed):
@@ -216,7 +216,7 @@ def verify_scope(scope: InstallScope, locked: LockEntries, link_path: LinkPath, 
 
 
 def find_unrecorded_installs(scope: InstallScope, locked: LockEntries, placed: PlacedTrees) -> Iterator[Issue]:
-    """A warning for each install on the disk that no entry of the lock file records.
+    """Yield a warning for each install on the disk that no entry of the lock file records.
 
     Its code is ``not-synced`` for an install that is as Prowess put it there, else ``not-in-lock``.
     """

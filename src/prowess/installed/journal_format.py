@@ -82,34 +82,34 @@ class Journal:
 
 
 def digest_text(text: str | None) -> str:
-    """The SHA-256 of a lock file's text, empty without a lock file."""
+    """Return the SHA-256 of a lock file's text, empty without a lock file."""
     return hashlib.sha256(text.encode()).hexdigest() if text is not None else ""
 
 
 def journal_path(scope: InstallScope) -> str:
-    """The path of a scope's journal, whether or not there is one."""
+    """Return the path of a scope's journal, whether or not there is one."""
     return os.path.join(scope.lock_folder, JOURNAL_FILE)
 
 
 def old_journal_path(scope: InstallScope) -> str:
-    """The path of the journal of older versions. A cache may fill that folder, so that journal is never read."""
+    """Return the path of the journal of older versions. A cache may fill that folder, so that journal is never read."""
     return os.path.join(scope.base, STORE_FOLDER, OLD_JOURNAL_FILE)
 
 
 def has_journal(scope: InstallScope) -> bool:
-    """True when a scope has a journal, valid or not."""
+    """Return whether a scope has a journal, valid or not."""
     return exists(journal_path(scope)) or exists(old_journal_path(scope))
 
 
 def format_journal(journal: Journal, scope: InstallScope) -> str:
-    """The text of a journal for the folders of a scope."""
+    """Return the text of a journal for the folders of a scope."""
     lock = asdict(journal.lock) if journal.lock is not None else None
     moves = [asdict(move) for move in journal.moves]
     return json.dumps({"version": VERSION, "here": _inode_numbers(scope), "moves": moves, "lock": lock}, indent=1)
 
 
 def read_journal(scope: InstallScope, limits: Limits) -> Journal | None:
-    """The journal of a scope; ``None`` when there is none. Raises ``InstallError`` for an invalid one."""
+    """Return the journal of a scope; ``None`` when there is none. Raises ``InstallError`` for an invalid one."""
     if exists(old_journal_path(scope)):
         raise _bad_journal_error(
             "it is where older versions kept theirs, and is not read there", old_journal_path(scope)
@@ -157,18 +157,18 @@ def _inode_numbers(scope: InstallScope) -> list[int]:
 
 
 def read_staged_lock(scope: InstallScope, limits: Limits) -> str | None:
-    """The text that the lock file will have after the change under way; ``None`` when no change is under way."""
+    """Return the text that the lock file will have after the change under way; ``None`` when no change is under way."""
     journal = read_journal(scope, limits)
     return read_text(scope.lock_folder, journal.lock.staged, limits) if journal is not None and journal.lock else None
 
 
 def recovery_command(scope: InstallScope) -> str:
-    """The command that completes an interrupted change of a scope."""
+    """Return the command that completes an interrupted change of a scope."""
     return "prowess sync --user" if scope.location == "user" else "prowess sync"
 
 
 def find_interrupted_change(scope: InstallScope, limits: Limits) -> tuple[Issue, ...]:
-    """A warning for a change that was interrupted, or for an invalid journal; nothing is changed."""
+    """Return a warning for a change that was interrupted, or for an invalid journal; nothing is changed."""
     try:
         journal = read_journal(scope, limits)
     except InstallError as error:
@@ -181,7 +181,7 @@ def find_interrupted_change(scope: InstallScope, limits: Limits) -> tuple[Issue,
 
 
 def interrupted_error(scope: InstallScope) -> InstallError:
-    """The error for a command that must not change the lock file while an interrupted change of it waits."""
+    """Return the error for a command that must not change the lock file while an interrupted change of it waits."""
     message = f"an interrupted change of the lock file waits here: '{recovery_command(scope)}' ends it"
     return InstallError(message, journal_path(scope), "interrupted-change")
 

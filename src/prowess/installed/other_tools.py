@@ -77,7 +77,7 @@ def read_foreign_entries(
 
 
 def list_foreign_locks(root: str, state_folder: str = "") -> list[tuple[str, str]]:
-    """The folder and the name of each lock file of other tools below ``root``, those that win first."""
+    """Return the folder and the name of each lock file of other tools below ``root``, those that win first."""
     files = [(root, NPM_LOCK_FILE), (os.path.join(root, ".agents"), SKILL_LOCK_FILE)]
     return files + ([(os.path.join(state_folder, "skills"), SKILL_LOCK_FILE)] if state_folder else [])
 
@@ -130,7 +130,7 @@ def compute_npm_hash(files: Iterable[tuple[str, bytes]]) -> str:
 
 
 def _collation_key(text: str) -> tuple[list[tuple[int, int | str]], list[str], list[bool]]:
-    """The key by which JavaScript's ``localeCompare`` sorts: letters, then accents, then lower before upper."""
+    """Return the key by which JavaScript's ``localeCompare`` sorts: letters, then accents, then lower before upper."""
     plain = unicodedata.normalize("NFD", text)
     base = [char for char in plain if not unicodedata.combining(char)]
     first = [_collation_weight(char) for char in base]

@@ -61,11 +61,11 @@ class PlacedTrees:
         return {}
 
     def parts_of(self, name: str) -> Parts:
-        """The digests of the tree that Prowess put there under this name; none for no tree."""
+        """Return the digests of the tree that Prowess put there under this name; none for no tree."""
         return self._trees.get(name, {})
 
     def items(self) -> ItemsView[str, Parts]:
-        """Every name with its digests."""
+        """Return every name with its digests."""
         return self._trees.items()
 
     @property
@@ -74,7 +74,10 @@ class PlacedTrees:
         return [name for name in self._trees if name.startswith(_COPY_PREFIX)]
 
     def digest_if_pristine(self, name: str, folder: str) -> str:
-        """The digest of a folder that is exactly what Prowess put there under this name; ``""`` for any other."""
+        """Return the digest of a folder that is exactly what Prowess put there under this name.
+
+        ``""`` for any other.
+        """
         parts = self.parts_of(name)
         with suppress(OSError, ValueError):
             tree = hash_tree(folder, self._limits) if parts else None
@@ -82,11 +85,11 @@ class PlacedTrees:
         return ""
 
     def is_pristine(self, name: str, folder: str) -> bool:
-        """Whether a folder is exactly what Prowess put there under this name."""
+        """Return whether a folder is exactly what Prowess put there under this name."""
         return self.digest_if_pristine(name, folder) != ""
 
     def is_skill_pristine(self, name: str, inner: str, install: str) -> bool:
-        """Whether the skill in the folder ``inner`` of an install is exactly what Prowess put there."""
+        """Return whether the skill in the folder ``inner`` of an install is exactly what Prowess put there."""
         parts = self.parts_of(name)
         part = next((folder for folder in (inner, *folders_above(inner)) if folder in parts), None)
         return part is not None and parts[part] == digest_folder(os.path.join(install, *part.split("/")), self._limits)
@@ -131,7 +134,7 @@ def _is_parts(value: object) -> bool:
 
 
 def digest_parts(entry: LockEntry) -> Parts:
-    """The digests of an install that is as a lock entry has it."""
+    """Return the digests of an install that is as a lock entry has it."""
     folders = set(entry.skills.values())
     if not folders or "" in folders:  # one skill, which is the install
         return {"": entry.placed_digest()}
@@ -157,7 +160,7 @@ def find_edited_parts(tree: HashedTree, parts: Parts) -> set[str]:
 
 
 def group_by_part(files: Mapping[str, FileHash], folders: Collection[str]) -> dict[str, dict[str, FileHash]]:
-    """The files in each of some folders, by their paths from there, and, as ``""``, those that are in none."""
+    """Return the files in each of some folders, by their paths from there, and, as ``""``, those that are in none."""
     groups: dict[str, dict[str, FileHash]] = {"": {}}
     for path, file in files.items():
         part = find_part(path, folders)
@@ -166,7 +169,7 @@ def group_by_part(files: Mapping[str, FileHash], folders: Collection[str]) -> di
 
 
 def find_part(path: str, folders: Collection[str]) -> str:
-    """The outermost of some folders that a path is in; ``""`` for none."""
+    """Return the outermost of some folders that a path is in, or ``""``."""
     found = ""
     for folder in folders_above(path):
         if folder and folder in folders:
@@ -175,7 +178,7 @@ def find_part(path: str, folders: Collection[str]) -> str:
 
 
 def digest_folder(folder: str, limits: Limits) -> str:
-    """The digest by which a folder is recognized on this disk.
+    """Return the digest by which a folder is recognized on this disk.
 
     It is ``""`` for a folder that cannot be read whole, or that holds a link.
     """

@@ -52,7 +52,10 @@ def drop_refused(
 
 
 def find_origin(skill: Skill, verifier: LockVerifier) -> SkillOrigin | None:
-    """The digest and the source of a skill as the lock files have them; ``None`` for one that none of them records."""
+    """Return the digest and the source of a skill as the lock files have them.
+
+    ``None`` for one that none of them records.
+    """
     found = verifier.find_record(skill.real_folder) if skill.is_local else None
     if found is None:
         return None
@@ -62,7 +65,7 @@ def find_origin(skill: Skill, verifier: LockVerifier) -> SkillOrigin | None:
 
 
 def find_revoked(skills: Iterable[Skill], policy: Policy) -> dict[str, Issue]:
-    """An issue for each skill, by name, whose files are at this moment those of a revoked digest.
+    """Return an issue for each skill, by name, whose files are at this moment those of a revoked digest.
 
     Every skill on this disk is hashed, where there is any such digest.
     """

@@ -66,7 +66,7 @@ def drop_unrecorded(
 
 
 def _find_installed(skills: Sequence[Skill], folders: Sequence[str], base: str) -> list[_InstalledFile]:
-    """The skills that are in an install below ``base``; ``folders`` are their real folders."""
+    """Return the skills that are in an install below ``base``; ``folders`` are their real folders."""
     inner_paths = ((number, path_inside(folder, base)) for number, folder in enumerate(folders))
     files = (
         _InstalledFile(number, f"{inner.replace(os.sep, '/')}/{skills[number].file_name}")
@@ -77,7 +77,7 @@ def _find_installed(skills: Sequence[Skill], folders: Sequence[str], base: str) 
 
 
 def _read_recorded_files(scope: InstallScope, wanted: set[str], limits: Limits) -> set[str]:
-    """The files among ``wanted`` that the lock file records, or that a change under way is about to record.
+    """Return the files among ``wanted`` that the lock file records, or that a change under way is about to record.
 
     Raises ``InstallError`` for a lock file that cannot be read.
     """
@@ -100,7 +100,7 @@ def _read_pending(scope: InstallScope, limits: Limits) -> str | None:
 
 
 def _list_files(text: str, path: str) -> set[str]:
-    """Every file that a lock file records, as ``org/name/file``."""
+    """Return every file that a lock file records, as ``org/name/file``."""
     data = parse_plain_toml(text)
     if data is None:  # somebody else wrote it
         return {f"{name}/{file}" for name, entry in parse_lock(text, path).items() for file in entry.files}

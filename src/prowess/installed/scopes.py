@@ -64,7 +64,7 @@ class InstallScope(NamedTuple):
     """The folder with the lock file and the manifest."""
 
     def install_folder(self, full_name: str) -> str:
-        """The folder of the install ``org/name``."""
+        """Return the folder of the install ``org/name``."""
         return os.path.join(self.base, *full_name.split("/"))
 
 
@@ -79,7 +79,7 @@ def default_project_dir() -> Path:
 
 
 def project_scope(base: str | os.PathLike[str] | None = None) -> InstallScope:
-    """The project's scope: that of the project around the working folder, unless a base is given."""
+    """Return the project's scope: that of the project around the working folder, unless a base is given."""
     folder = os.path.abspath(
         os.fspath(base)
         if base is not None
@@ -91,7 +91,7 @@ def project_scope(base: str | os.PathLike[str] | None = None) -> InstallScope:
 
 
 def user_scope(base: str | os.PathLike[str] | None = None) -> InstallScope:
-    """The user's scope: the one in the configuration folder, unless a base is given."""
+    """Return the user's scope: the one in the configuration folder, unless a base is given."""
     usual = os.fspath(default_user_dir())
     folder = os.path.abspath(os.fspath(base) if base is not None else usual)
     above = folder.removesuffix(os.sep + "skills")
@@ -120,7 +120,7 @@ def select_scopes(scopes: Sequence[InstallScope], location: Location) -> tuple[I
 
 
 def find_install(ref: SkillRef | str, scopes: Sequence[InstallScope]) -> tuple[InstallScope, str]:
-    """The first scope that has the skill, and its folder there; the version of the reference is ignored.
+    """Return the first scope that has the skill, and its folder there; the version of the reference is ignored.
 
     Raises ``NotInstalledError`` where no scope has it.
     """
@@ -137,14 +137,17 @@ def find_install(ref: SkillRef | str, scopes: Sequence[InstallScope]) -> tuple[I
 
 
 def _read_entry(scope: InstallScope, full_name: str) -> LockEntry | None:
-    """The entry of an install; ``None`` where the lock file has none, or cannot be read: other commands report that."""
+    """Return the entry of an install.
+
+    ``None`` where the lock file has none, or cannot be read: other commands report that.
+    """
     with suppress(InstallError):
         return read_lock(scope.lock_folder).get(full_name)
     return None
 
 
 def find_copies(entry: LockEntry | None, scope: InstallScope) -> list[str]:
-    """The folders of an install of mode copy: the first copy of each of its skills that is on the disk."""
+    """Return the folders of an install in copy mode: the first copy of each of its skills that is on the disk."""
     folders: dict[str, str] = {}
     for recorded in entry.copies if entry is not None and entry.is_copied else ():
         path = os.path.normpath(os.path.join(scope.root, recorded))
@@ -155,21 +158,21 @@ def find_copies(entry: LockEntry | None, scope: InstallScope) -> list[str]:
 
 
 def locate_install(entry: LockEntry | None, scope: InstallScope, full_name: str) -> str:
-    """The folder where an install is or will be: in the base, or the first copy of an install of mode copy."""
+    """Return the folder where an install is or will be: in the base, or the first copy of an install in copy mode."""
     if entry is None or not entry.is_copied:
         return scope.install_folder(full_name)
     return os.path.normpath(os.path.join(scope.root, next(iter(entry.copies), "")))
 
 
 def is_on_disk(entry: LockEntry, scope: InstallScope) -> bool:
-    """True when an install is on the disk: its folder in the base, or, in mode copy, a copy of each of its skills."""
+    """True when an install is on the disk: its folder in the base, or, in copy mode, a copy of each of its skills."""
     if entry.is_copied:
         return len(find_copies(entry, scope)) == len({os.path.basename(copy) for copy in entry.copies})
     return os.path.lexists(scope.install_folder(entry.name))
 
 
 def list_copied_installs(scope: InstallScope, locked: Mapping[str, LockEntry]) -> Iterator[InstalledSkill]:
-    """Every install of mode copy that is on the disk, by name; its path is that of its first copy."""
+    """Yield every install in copy mode that is on the disk, by name; its path is that of its first copy."""
     for full_name in sorted(locked):
         folders = find_copies(locked[full_name], scope)
         if folders:
@@ -178,13 +181,16 @@ def list_copied_installs(scope: InstallScope, locked: Mapping[str, LockEntry]) -
 
 
 def list_installs(scope: InstallScope) -> Iterator[InstalledSkill]:
-    """Every install in the base, which is every folder two levels below it, by name; links and hidden names are not."""
+    """Yield every install in the base, which is every folder two levels below it, by name.
+
+    Links and hidden names are not.
+    """
     for org, name in _list_org_names(scope):
         yield InstalledSkill(org, name, scope.location, Path(scope.base, org, name))
 
 
 def list_install_names(scope: InstallScope) -> list[str]:
-    """The ``org/name`` of every install in the base, sorted."""
+    """Return the ``org/name`` of every install in the base, sorted."""
     # Without Path objects, unlike ``list_installs``: they cost more than listing the folders.
     return [f"{org}/{name}" for org, name in _list_org_names(scope)]
 

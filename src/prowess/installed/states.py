@@ -114,7 +114,7 @@ class LockStates:
 
 
 def _list_absent_skills(entry: LockEntry, scope: InstallScope) -> list[str]:
-    """Return the skills of an install that is not on the disk; in mode copy, those that have no copy there."""
+    """Return the skills of an install that is not on the disk; in copy mode, those that have no copy there."""
     if not entry.is_copied:
         return [*entry.skills]
     absent = {*map(os.path.basename, entry.copies)}.difference(map(os.path.basename, find_copies(entry, scope)))

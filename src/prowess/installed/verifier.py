@@ -74,7 +74,7 @@ class PinnedFiles(FolderFiles):
 
 
 def _find_difference(hashes: Mapping[str, FileHash], folder: str, limits: Limits) -> str:
-    """Return the first thing in a folder that is not as the lock file says, in a few words; ``""`` for none."""
+    """Return the first thing in a folder that is not as the lock file says, in a few words, or ``""``."""
     try:
         return next(map(str, compare_folder(hashes, folder, limits)), "")
     except OSError as error:
@@ -90,7 +90,10 @@ class LockVerifier:
         self._limits = limits
 
     def verify_skills(self, skills: list[Skill]) -> tuple[list[Skill], list[Issue]]:
-        """The skills that count, installed ones pinned to their lock file; and an issue for each of the others."""
+        """Return the skills that count, installed ones pinned to their lock file.
+
+        And an issue for each of the others.
+        """
         kept: list[Skill] = []
         issues: list[Issue] = []
         for skill in skills:
@@ -102,7 +105,7 @@ class LockVerifier:
         return kept, issues
 
     def verify_skill(self, skill: Skill) -> Mapping[str, FileHash] | Issue | None:
-        """The hashes that the lock file has for the files of an installed skill, or an issue where they differ.
+        """Return the hashes that the lock file has for the files of an installed skill, or an issue where they differ.
 
         ``None`` for a skill that is not installed: it is in no lock file, and counts as it is.
         """
@@ -122,7 +125,10 @@ class LockVerifier:
         return None
 
     def find_entry(self, folder: str) -> tuple[LockEntry, str] | None:
-        """The lock entry of the install that a skill's folder is in, and its path in there; ``None`` for any other."""
+        """Return the lock entry of the install that a skill's folder is in, and its path in there.
+
+        ``None`` for any other.
+        """
         found = self.find_record(folder)
         return found[1:] if found is not None else None
 
@@ -185,7 +191,7 @@ class LockRecords:
             return {}
 
     def current_entries(self) -> LockEntries:
-        """The entries of the lock file when it was last read."""
+        """Return the entries of the lock file when it was last read."""
         return self.locked
 
     def reread(self) -> bool:
@@ -194,7 +200,10 @@ class LockRecords:
         return before != self.locked
 
     def read_pending(self) -> LockEntries:
-        """The entries that the lock file will have after the change that another process is making; else none."""
+        """Return the entries that the lock file will have after the change that another process is making.
+
+        Else none.
+        """
         # Their text waits beside the lock file: a file below the install base could not add entries here.
         with suppress(InstallError):
             text = read_staged_lock(self.scope, self._limits)
@@ -202,19 +211,22 @@ class LockRecords:
         return {}
 
     def is_pristine(self, place: tuple[str, str], folder: str) -> bool:
-        """True when a skill of an install, or the copy at ``folder``, is exactly what Prowess put there."""
+        """Return whether a skill of an install, or the copy at ``folder``, is exactly what Prowess put there."""
         if not is_inside(folder, self.base):
             return self._placed.is_pristine(name_copy(self._links.get(folder, "")), folder)
         name, inner = place
         return self._placed.is_skill_pristine(name, inner, self.scope.install_folder(name))
 
     def is_behind(self, entry: LockEntry) -> bool:
-        """True when Prowess last put another version of an install here than its entry has."""
+        """Return whether Prowess last put another version of an install here than its entry has."""
         placed = self._placed.parts_of(entry.name)
         return bool(placed) and placed != digest_parts(entry)
 
     def locate_folder(self, folder: str) -> tuple[str, str] | None:
-        """The install that a folder is in, and its path in there; ``None`` for a folder that is not of this scope."""
+        """Return the install that a folder is in, and its path in there.
+
+        ``None`` for a folder that is not of this scope.
+        """
         inner = path_inside(folder, self.base)
         if inner is not None:
             parts = inner.split(os.sep)
@@ -224,7 +236,7 @@ class LockRecords:
         return self._copies.get(folder)
 
     def _find_copies(self) -> Iterator[tuple[str, tuple[str, str]]]:
-        """Each folder that is a copy in place of a link, with its install and the skill's path in there."""
+        """Yield each folder that is a copy in place of a link, with its install and the skill's path in there."""
         root, placed = os.path.realpath(self.scope.root), frozenset(self._placed.copies)
         for entry in self.locked.values():
             # What the lock file calls a link is a copy where the system makes no links.

@@ -38,7 +38,7 @@ class ConflictSides(NamedTuple):
 
 
 def find_marker(text: str) -> int:
-    """The number of the first line that is one of git's conflict markers; 0 when there is none."""
+    """Return the number of the first line that is one of git's conflict markers; 0 when there is none."""
     match = _ANY_MARKER.search(text)
     return 0 if match is None else text.count("\n", 0, match.start()) + 1
 
@@ -74,14 +74,14 @@ def split_conflict(text: str) -> ConflictSides | None:
 
 
 def find_differing_entries(sides: ConflictSides) -> tuple[str, ...]:
-    """The names of the entries whose text differs between the two sides, sorted."""
+    """Return the names of the entries whose text differs between the two sides, sorted."""
     # Texts are compared and not parsed entries: a side need not be a lock file that can be parsed.
     ours, theirs = _split_entries(sides.ours), _split_entries(sides.theirs)
     return tuple(sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)))
 
 
 def _split_entries(text: str) -> dict[str, str]:
-    """The text of each entry, by the name of the entry."""
+    """Return the text of each entry, by the name of the entry."""
     entries: dict[str, str] = {}
     for part in f"\n{text}".split(f"\n{_ENTRY_HEADER}")[1:]:
         match = _NAME.search(part)

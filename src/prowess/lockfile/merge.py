@@ -190,7 +190,7 @@ def _torn_base_error(why: str) -> InstallError:
 
 
 def _merge_links(base: LockEntry | None, ours: LockEntry | None, theirs: LockEntry | None) -> LockEntry | None:
-    """The entry as the side has it that updated it, with the links that both sides together made and removed.
+    """Return the entry as the side has it that updated it, with the links that both sides together made and removed.
 
     ``None`` where one side removed the entry, where both updated it, and where the update has other skills and the
     other side changed links.
@@ -217,7 +217,7 @@ def _merge_links(base: LockEntry | None, ours: LockEntry | None, theirs: LockEnt
 
 
 def _merge_fields(base: Iterable[str], ours: Iterable[str], theirs: Iterable[str]) -> tuple[str, ...] | None:
-    """The rows of fields that this version does not know; ``None`` where both sides changed one differently."""
+    """Return the rows of fields that this version does not know; ``None`` where both sides changed one differently."""
     merged = _merge_sets(base, ours, theirs)
     return merged if len({row.partition(" = ")[0] for row in merged}) == len(merged) else None
 
@@ -227,7 +227,7 @@ def _link_values(entry: LockEntry | None) -> list[tuple[str, ...]]:
 
 
 def _merge_sets(base: Iterable[str], ours: Iterable[str], theirs: Iterable[str]) -> tuple[str, ...]:
-    """The values that both sides have, and those that either side added."""
+    """Return the values that both sides have, and those that either side added."""
     before, mine, other = set(base), set(ours), set(theirs)
     return tuple(sorted((mine & other) | (mine - before) | (other - before)))
 
@@ -237,7 +237,10 @@ def _entry_text(entry: LockEntry | None) -> str:
 
 
 def _describe_entry(entry: LockEntry | None, other: LockEntry | None) -> str:
-    """The version of an entry for people; with its source and its declaration where those of ``other`` differ."""
+    """Return the version of an entry for people.
+
+    With its source and its declaration where those of ``other`` differ.
+    """
     if entry is None:
         return ""
     source = f"{entry.source} at " if other is not None and other.source != entry.source else ""
@@ -247,14 +250,14 @@ def _describe_entry(entry: LockEntry | None, other: LockEntry | None) -> str:
 
 
 def _describe_version(entry: LockEntry) -> str:
-    """The ref that was asked for, and the commit or the digest that it was."""
+    """Return the ref that was asked for, and the commit or the digest that it was."""
     exact = f"commit {entry.commit[:_SHOWN_DIGITS]}" if entry.commit else f"digest {entry.digest[:_SHOWN_DIGITS]}"
     return f"{entry.ref}, {exact}" if entry.ref and entry.ref != entry.commit else exact
 
 
 def find_shared_links(locked: LockEntries) -> dict[str, tuple[str, ...]]:
-    """The links that more than one entry records, each with the names of those entries."""
-    # Two people may install skills of one name from two sources: these are two entries, which merge without a conflict.
+    """Return the links that more than one entry records, each with the names of those entries."""
+    # Two people may install skills with the same name from two sources: two entries, which merge without a conflict.
     names: dict[str, list[str]] = {}
     for name, entry in locked.items():
         for link in entry.links:

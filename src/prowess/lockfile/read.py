@@ -88,22 +88,22 @@ class LockEntry:
 
     @property
     def is_copied(self) -> bool:
-        """True for an install of mode copy, which has no folder in the base."""
+        """True for an install in copy mode, which has no folder in the base."""
         return self.mode == COPY_MODE
 
     def skill_digest(self, skill: str) -> str:
-        """The digest over the files of one of its skills."""
+        """Return the digest over the files of one of its skills."""
         folder = self.skills[skill]
         return self.folder_digest(folder) if folder else self.digest
 
     def folder_digest(self, folder: str) -> str:
-        """The digest over the files below one folder of the install."""
+        """Return the digest over the files below one folder of the install."""
         if folder not in self._digests:
             self._digests[folder] = digest_tree(self.files_below(folder))
         return self._digests[folder]
 
     def files_below(self, folder: str) -> dict[str, FileHash]:
-        """The files below one folder of the install, by their paths from that folder."""
+        """Return the files below one folder of the install, by their paths from that folder."""
         # An install of a repository may hold thousands of skills, and this is called for each. Grouping all files once
         # keeps that from taking quadratic time.
         if len(self.skills) > 1 and not self._by_folder:
@@ -114,7 +114,7 @@ class LockEntry:
         return {path.removeprefix(prefix): hash_ for path, hash_ in self.files.items() if path.startswith(prefix)}
 
     def folder_for_link(self, link: str) -> str:
-        """The folder, below the install, of the skill that a link of that name leads to."""
+        """Return the folder, below the install, of the skill that a link with that name leads to."""
         if (
             len(self.skills) == 1 and "" in self.skills.values()
         ):  # the install is the skill, whatever the link is called
@@ -125,17 +125,17 @@ class LockEntry:
         return self._by_link.get(link, "")
 
     def digest_for_link(self, link: str) -> str:
-        """The digest by which a copy of the skill that a link of that name leads to is recognized on this disk."""
+        """The digest by which a copy of the skill that a link with that name leads to is recognized on this disk."""
         return self.placed_digest(self.folder_for_link(link))
 
     def placed_digest(self, folder: str = "") -> str:
-        """The digest by which one folder of the install, or the whole, is recognized on this disk."""
+        """Return the digest by which one folder of the install, or the whole, is recognized on this disk."""
         if not HAS_EXECUTABLE_BITS:
             return digest_on_disk(self.files_below(folder) if folder else self.files)
         return self.folder_digest(folder) if folder else self.digest
 
     def _group_files(self) -> dict[str, dict[str, FileHash]]:
-        """The files of each skill, by the folder of the skill and by their paths from there."""
+        """Return the files of each skill, by the folder of the skill and by their paths from there."""
         groups: dict[str, dict[str, FileHash]] = {folder: {} for folder in self.skills.values()}
         for path, hash_ in self.files.items():
             for folder in folders_above(path):
@@ -149,13 +149,16 @@ LockEntries = dict[str, LockEntry]
 
 
 def read_lock(folder: str, *, limits: Limits = DEFAULT_LIMITS) -> LockEntries:
-    """The entries of the lock file in ``folder``; none where there is no such file. Raises ``InstallError``."""
+    """Return the entries of the lock file in ``folder``; none where there is no such file. Raises ``InstallError``."""
     text = read_text(folder, LOCK_FILE, limits)
     return parse_lock(text, os.path.join(folder, LOCK_FILE)) if text is not None else {}
 
 
 def read_text(folder: str, file: str, limits: Limits = DEFAULT_LIMITS) -> str | None:
-    """The text of a lock file, a manifest or a journal; ``None`` where there is none. Raises ``InstallError``."""
+    """Return the text of a lock file, a manifest or a journal.
+
+    ``None`` where there is none. Raises ``InstallError``.
+    """
     try:
         return _read_whole(folder, file, limits).decode("utf-8")
     except ResourceNotFoundError:
@@ -167,7 +170,7 @@ def read_text(folder: str, file: str, limits: Limits = DEFAULT_LIMITS) -> str | 
 
 
 def _read_whole(folder: str, file: str, limits: Limits) -> bytes:
-    """The bytes of a file that another process may replace at any moment: all old bytes, or all new ones."""
+    """Return the bytes of a file that another process may replace at any moment: all old bytes, or all new ones."""
     for _ in range(_MAX_TRIES):
         with suppress(ResourceChangedError), OpenFile(folder, (file,)) as opened:
             return opened.read_all(limits.max_lock_bytes)
@@ -183,7 +186,7 @@ class LockFile(NamedTuple):
 
 
 def parse_lock(text: str, path: str = "") -> LockEntries:
-    """The entries that the text of a lock file holds; raises what ``parse_lock_file`` raises."""
+    """Return the entries that the text of a lock file holds; raises what ``parse_lock_file`` raises."""
     return parse_lock_file(text, path).entries
 
 
@@ -263,7 +266,7 @@ class _BadEntryError(Exception):
 
 
 def _name_entry(data: dict[str, Any], message: str) -> str:
-    """The end of a message that names the entry, where the message does not name it already."""
+    """Return the end of a message that names the entry, where the message does not name it already."""
     name = data.get("name")
     return f", in the entry {name[:80]!a}" if isinstance(name, str) and name and name not in message else ""
 
@@ -347,7 +350,7 @@ def _check_skill_digests(entry: LockEntry, rows: dict[str, tuple[str, str]]) -> 
 
 
 def _read_unknown(data: dict[str, Any], known: frozenset[str], path: str = "") -> tuple[str, ...]:
-    """The rows of the keys that are not known, in the order of the keys."""
+    """Return the rows of the keys that are not known, in the order of the keys."""
     if known.issuperset(data):  # nearly always
         return ()
     try:
@@ -370,7 +373,7 @@ def _check_strings(value: object, key: str) -> list[str]:
 
 
 def _parse_skill_rows(value: object) -> dict[str, tuple[str, str]]:
-    """The digest and the folder of each skill; both are ``""`` for a skill that is the whole install."""
+    """Return the digest and the folder of each skill; both are ``""`` for a skill that is the whole install."""
     if not isinstance(value, dict) or not all(isinstance(row, str) for row in value.values()):
         raise _BadEntryError("the lock file's skills must be names with digests and folders", "[skill.skills]")
     rows: dict[str, tuple[str, str]] = {}
@@ -401,12 +404,12 @@ def _check_path(name: str) -> str:
 # Cached because most skills name their files alike, and a lock file may list a hundred thousand of them.
 @lru_cache(4096)
 def _normalise_path(name: str) -> str:
-    """A relative path, checked."""
+    """Return a relative path, checked."""
     return "/".join(split_relative_path(name))
 
 
 def bad_lock_error(message: str, path: str) -> InstallError:
-    """The error for a lock file whose content is invalid."""
+    """Return the error for a lock file whose content is invalid."""
     return InstallError(message, path, "bad-lock")
 
 
@@ -484,12 +487,12 @@ _BARE_TOML_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def toml_row(key: str, value: object) -> str:
-    """A key and its value, on one line."""
+    """Return a key and its value, on one line."""
     return f"{key if _BARE_TOML_KEY.fullmatch(key) else toml_value(key)} = {toml_value(value)}"
 
 
 def toml_value(value: object) -> str:
-    """A value that a TOML parser gave, as TOML on one line; a table becomes an inline table."""
+    """Return a value that a TOML parser gave, as TOML on one line; a table becomes an inline table."""
     if isinstance(value, dict):
         rows = ", ".join(toml_row(key, inner) for key, inner in value.items())
         return f"{{ {rows} }}" if rows else "{}"

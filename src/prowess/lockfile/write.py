@@ -27,7 +27,7 @@ _OPTIONAL_KEYS = ("ref", "commit", "subpath", "declared", "mode")
 
 
 def lock_text(locked: LockEntries, unknown: Sequence[str] = ()) -> str | None:
-    """The text of the lock file; ``None`` when there is nothing to record.
+    """Return the text of the lock file; ``None`` when there is nothing to record.
 
     ``unknown`` are rows of the file itself that this version of Prowess does not know.
     """
@@ -38,7 +38,7 @@ def lock_text(locked: LockEntries, unknown: Sequence[str] = ()) -> str | None:
 
 
 def lock_entry_text(entry: LockEntry) -> str:
-    """The text of one entry of the lock file."""
+    """Return the text of one entry of the lock file."""
     rows = [
         "[[skill]]",
         f"name = {toml_value(entry.name)}",
@@ -68,7 +68,7 @@ def lock_entry_text(entry: LockEntry) -> str:
 
 
 def _skill_row(entry: LockEntry, name: str) -> str:
-    """A skill with its digest and its folder; both are left out for a skill that is the whole install."""
+    """Return a skill with its digest and its folder; both are left out for a skill that is the whole install."""
     folder = entry.skills[name]
     return f"{toml_value(name)} = {toml_value(f'{entry.skill_digest(name)} {folder}' if folder else '')}"
 
@@ -80,7 +80,7 @@ def _list_rows(key: str, values: Sequence[str], *, has_lines: bool = False) -> l
 
 
 def with_line_ends(text: str, like: str) -> str:
-    """A text with the line ends of ``like``: git may have given a lock file those of Windows."""
+    """Return a text with the line ends of ``like``: git may have given a lock file those of Windows."""
     plain = text.replace("\r\n", "\n")
     return plain.replace("\n", "\r\n") if "\r\n" in like else plain
 

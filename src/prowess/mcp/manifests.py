@@ -100,7 +100,7 @@ class ManifestCache:
         # Only settled files: one that was written within the clock's resolution may change without a new time.
         kept = {file.path: file.hashed for file in known.files if file.hashed.settled} if known is not None else {}
         limit = self._limits.max_served_bytes
-        # SKILL.md is read once, so that its digest and its fields are of one state.
+        # SKILL.md is read once, so that its digest and its fields are of the same state.
         data, skill_file = read_with_identity(skill.base, (*skill.parts, SKILL_FILE), limit)
         hashed = {SKILL_FILE: skill_file}
         for path, identity in listed:

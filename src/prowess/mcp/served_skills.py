@@ -169,7 +169,7 @@ class ServedSkills:
         self.former_names = {name: location for name, location in names.items() if location in failing}
 
     def find_failure(self, name: str) -> Issue | None:
-        """Return why a skill that had this name, or whose folder has it, cannot be loaded; ``None`` without one."""
+        """Return why a skill that had this name, or whose folder has it, cannot be loaded, or ``None``."""
         former = self.former_names.get(name)
         for issue in self.catalog.failures:
             if issue.path == former or os.path.basename(os.path.dirname(issue.path)) == name:

@@ -285,7 +285,7 @@ class Server:
         for uri in uris:
             snapshot = await self._live_catalog.get_snapshot()
             with suppress(SkillError):  # the client may subscribe to a file that is not there yet
-                # The digests of the skill's files of now: without them a later change would not be noticed.
+                # The digests of the skill's current files: without them a later change would not be noticed.
                 await anyio.to_thread.run_sync(snapshot.handlers.load_manifest, uri)
         return await self.listening(ctx, params)
 

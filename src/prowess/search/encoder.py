@@ -26,7 +26,7 @@ class Encoder(Protocol):
 
     @property
     def name(self) -> str:
-        """Identifies the encoder and its weights: the vectors of one name can be compared with each other only."""
+        """Identifies the encoder and its weights: only vectors with the same name can be compared."""
         ...
 
     def encode_requests(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -81,4 +81,4 @@ def check_semantic(semantic: Semantic | Encoder) -> None:
     name = getattr(semantic, "name", None)
     if isinstance(name, str) and name and all(callable(getattr(semantic, m, None)) for m in methods):
         return
-    raise_bad_argument("semantic", "is 'auto', True, False or a prowess.Encoder", semantic)
+    raise_bad_argument("semantic", "must be 'auto', True, False or a prowess.Encoder", semantic)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 EVERY_ROW = "\ue000"
-"""A term that every row has, in a column without weight. It is no letter, so no request contains it."""
+"""A term that every row has, in a column without weight. It is not a letter, so no request contains it."""
 _PAD = " \ue001"
 _HEAD_PADDING = EVERY_ROW + _PAD * 79
 """About twice as many words as a description has. BM25 counts a word of a long text for less than one of a short text,
@@ -145,12 +145,12 @@ class IndexDatabase:
         self._db.executescript(f"BEGIN IMMEDIATE;{_HEADER}{_SCHEMA}COMMIT;")
 
     def has_our_format(self) -> bool:
-        """True when the file says that it is an index of this version."""
+        """Return whether the file says that it is an index of this version."""
         ours = self._get_value("PRAGMA application_id"), self._get_value("PRAGMA user_version")
         return ours == (_APPLICATION_ID, FORMAT_VERSION)
 
     def read(self) -> Transaction:
-        """A ``with`` block that sees one state of the index, whatever other processes write meanwhile."""
+        """Return a ``with`` block that sees one state of the index, whatever other processes write meanwhile."""
         return Transaction(self._db)
 
     def write(self) -> _WriteTransaction:
@@ -190,25 +190,25 @@ class IndexDatabase:
         )
 
     def list_encoders(self) -> list[str]:
-        """The encoders of which some catalogue had all of its vectors, the latest first."""
+        """Return the encoders of which some catalogue had all of its vectors, the latest first."""
         rows = self._db.execute("SELECT encoder FROM checks WHERE encoder <> '' ORDER BY id DESC")
         return list(dict.fromkeys(str(row[0]) for row in rows))
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
     def read_rows(self) -> dict[bytes, IndexRow]:
-        """Every row by its key."""
+        """Return every row by its key."""
         rows = self._db.execute("SELECT id, key, name, state, settled, text_hash FROM skills")
         return {row[1]: IndexRow(row) for row in rows}
 
     def find_row(self, key: bytes) -> IndexRow | None:
-        """The row with this key; ``None`` when there is none."""
+        """Return the row with this key; ``None`` when there is none."""
         sql = "SELECT id, key, name, state, settled, text_hash FROM skills WHERE key = ?"
         row = self._db.execute(sql, (key,)).fetchone()
         return None if row is None else IndexRow(row)
 
     def get_rows(self, ids: Sequence[int]) -> dict[int, IndexRow]:
-        """The rows with these ids, by id."""
+        """Return the rows with these ids, by id."""
         rows: dict[int, IndexRow] = {}
         for part in _split_parts(ids):
             sql = f"SELECT id, key, name, state, settled, text_hash FROM skills WHERE id IN ({_marks(part)})"
@@ -216,11 +216,11 @@ class IndexDatabase:
         return rows
 
     def count_rows(self) -> int:
-        """How many rows there are."""
+        """Return how many rows there are."""
         return self._get_number("SELECT count(*) FROM skills")
 
     def get_last_id(self) -> int:
-        """The largest id of a row: there are no more rows than this, and counting them would take longer."""
+        """Return the largest id of a row: there are no more rows than this, and counting them would take longer."""
         return self._get_number("SELECT coalesce(max(id), 0) FROM skills")
 
     def put_row(self, key: bytes, text: SkillText) -> int:
@@ -280,11 +280,11 @@ class IndexDatabase:
             return bool(self._db.total_changes - before > 1)
 
     def count_texts(self, table: WordTable) -> int:
-        """How many rows have a text in a table of words."""
+        """Return how many rows have a text in a table of words."""
         return self._get_number(f"SELECT count(*) FROM {table}_docsize")
 
     def count_matches(self, table: WordTable, term: str, most: int) -> int:
-        """How many rows of a table of words have a term; no more than ``most`` are counted."""
+        """Return how many rows of a table of words have a term; no more than ``most`` are counted."""
         sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)"
         return self._get_number(sql, _quote(term), most)
 
@@ -312,7 +312,7 @@ class IndexDatabase:
     # -- vectors -----------------------------------------------------------------------------------------------------
 
     def find_vectorless_rows(self, encoder: str) -> list[IndexRow]:
-        """The rows whose text has no vector of ``encoder``."""
+        """Return the rows whose text has no vector of ``encoder``."""
         sql = """
             SELECT id, key, name, state, settled, text_hash FROM skills AS s WHERE NOT EXISTS (
                 SELECT 1 FROM vectors AS v WHERE v.text_hash = s.text_hash AND v.encoder = ?
@@ -321,7 +321,7 @@ class IndexDatabase:
         return [IndexRow(row) for row in self._db.execute(sql, (encoder,))]
 
     def read_vectors(self, encoder: str) -> list[tuple[int, bytes]]:
-        """The vector of each row that has one of ``encoder``, with the id of the row; all are of one length."""
+        """Return the vector of each row that has one of ``encoder``, with the id of the row; all are of one length."""
         # Each table is read from its beginning to its end. A join would look up each vector by itself.
         sql = "SELECT text_hash, vector FROM vectors WHERE encoder = ?"
         vectors: dict[bytes, Any] = dict(self._db.execute(sql, (encoder,)))
@@ -333,7 +333,7 @@ class IndexDatabase:
         return rows
 
     def find_vector(self, text_hash: bytes, encoder: str) -> bytes | None:
-        """The vector of a text; ``None`` when there is none of ``encoder``."""
+        """Return the vector of a text; ``None`` when there is none of ``encoder``."""
         vector: bytes | None = self._get_value(
             "SELECT vector FROM vectors WHERE text_hash = ? AND encoder = ?", text_hash, encoder
         )
@@ -379,7 +379,7 @@ def _split_parts(values: Sequence[int]) -> Iterator[Sequence[int]]:
 DATABASE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """What any use of a connection may raise. The second is Python's, for a message of SQLite that cites a damaged file."""
 DamageError = sqlite3.DatabaseError
-"""What is raised for a file that is damaged, or is no index of this version."""
+"""What is raised for a file that is damaged, or is not an index of this version."""
 _BUSY_CODES = frozenset((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL))
 _DAMAGE_CODES = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR))
 
@@ -409,17 +409,17 @@ def connect(path: str, busy_seconds: float) -> sqlite3.Connection:
 
 
 def _is_busy_error(error: Exception) -> bool:
-    """True when other processes have kept the file locked for longer than this one waits."""
+    """Return whether other processes have kept the file locked for longer than this one waits."""
     return _primary_code(error) in _BUSY_CODES
 
 
 def is_damage_error(error: Exception) -> bool:
-    """True when the file is damaged, or is no index of this version."""
+    """Return whether the file is damaged, or is not an index of this version."""
     return _primary_code(error) in _DAMAGE_CODES
 
 
 def _primary_code(error: Exception) -> int:
-    # An error of Python itself has no code: a text in the file is no UTF-8, for one.
+    # An error of Python itself has no code: a text in the file is not UTF-8, for one.
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
 
 

@@ -68,7 +68,7 @@ class IndexFile:
         return self._create(folder) if folder else None
 
     def _open_database(self, folder: str) -> IndexDatabase | None:
-        """Connect to the database in use; ``None`` when there is none. Raises ``DATABASE_ERRORS`` if it is no index."""
+        """Connect to the database in use, if there is one. Raises ``DATABASE_ERRORS`` if it is not an index."""
         self._database_name = _read_pointer(os.path.join(folder, self._name))
         path = os.path.join(folder, self._database_name)
         try:
@@ -116,7 +116,7 @@ class IndexFile:
 
 
 def _find_folder() -> str:
-    """The folder of all indexes; ``""`` when there is none that only this user may change."""
+    """Return the folder of all indexes; ``""`` when there is none that only this user may change."""
     try:
         cache = default_cache_dir()
         folder = os.path.join(cache, _FOLDER)
@@ -131,7 +131,7 @@ def _find_folder() -> str:
 
 
 def _read_pointer(path: str) -> str:
-    """The name of the database that a library has in use; ``""`` when there is none."""
+    """Return the name of the database that a library has in use; ``""`` when there is none."""
     try:
         fd = os.open(path, READ_FLAGS)
         try:

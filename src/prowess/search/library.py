@@ -42,35 +42,35 @@ class SearchLibrary(Protocol):
         ...
 
     def list_kept(self) -> Iterable[LibrarySkill]:
-        """The skills that may be kept in a file."""
+        """Return the skills that may be kept in a file."""
         ...
 
     def list_unkept(self) -> Iterable[LibrarySkill]:
-        """The skills that are indexed in memory only."""
+        """Return the skills that are indexed in memory only."""
         ...
 
     def get_key(self, name: str) -> bytes | None:
-        """The key of the skill of that name; ``None`` when there is none."""
+        """Return the key of the skill with that name; ``None`` when there is none."""
         ...
 
     def is_current(self, name: str, state: str) -> bool:
-        """True when the file or entry of a skill still has this state."""
+        """Return whether the file or entry of a skill still has this state."""
         ...
 
     def has_other_state(self, key: bytes, state: str) -> bool:
-        """True when the file of a key, which need not be one of this library, is not in this state now."""
+        """Return whether the file of a key, which need not be one of this library, is not in this state now."""
         ...
 
     def is_gone(self, key: bytes) -> bool:
-        """True when the file of a key, which need not be one of this library, does not exist any more."""
+        """Return whether the file of a key, which need not be one of this library, does not exist any more."""
         ...
 
     def read_text(self, name: str) -> SkillText | None:
-        """The texts of a skill as its file or entry has them now; ``None`` when it is no skill any more."""
+        """Return the texts of a skill as its file or entry has them now; ``None`` when it is no skill any more."""
         ...
 
 
 def is_known_state(known: str, wanted: str) -> bool:
-    """True when a row of the state ``known`` need not be read again for a skill of the state ``wanted``."""
+    """Return whether a row of the state ``known`` need not be read again for a skill of the state ``wanted``."""
     # Of a remote skill the body may be known in one process and not in another: then its state goes on behind a "+".
     return known == wanted or known.startswith(f"{wanted}+")

@@ -159,11 +159,11 @@ class LibraryIndex:
         return is_wanted and (self._file is None or not self._may_write)
 
     def read(self) -> Transaction:
-        """A ``with`` block that sees one state of the file."""
+        """Return a ``with`` block that sees one state of the file."""
         return self.databases[0].read()
 
     def get_rows(self, places: Iterable[RowPlace]) -> dict[RowPlace, IndexRow]:
-        """The rows at these places, without those that newer ones in memory replace."""
+        """Return the rows at these places, without those that newer ones in memory replace."""
         ids: dict[int, list[int]] = {}
         for number, row_id in places:
             ids.setdefault(number, []).append(row_id)
@@ -176,18 +176,18 @@ class LibraryIndex:
         }
 
     def is_own_row(self, row: IndexRow) -> bool:
-        """True when the row is that of the skill of its name in this library."""
+        """Return whether the row is that of the skill with its name in this library."""
         return self.library.get_key(row.name) == row.key
 
     def get_counts(self) -> TermCounts:
-        """How many rows have a word, as far as it was asked for since the rows have changed."""
+        """Return how many rows have a word, as far as it was asked for since the rows have changed."""
         state = self.get_generations()
         if self._counts[0] != state:
             self._counts = (state, {})
         return self._counts[1]
 
     def get_vectors(self, encoder: str) -> VectorTable:
-        """The vectors of all rows that have one of this encoder; they stay in memory until the rows change."""
+        """Return the vectors of all rows that have one of this encoder; they stay in memory until the rows change."""
         from prowess.search import vectors
 
         state = (encoder, *self.get_generations())
@@ -201,15 +201,15 @@ class LibraryIndex:
         return self._table[1]  # type: ignore[return-value]
 
     def get_generations(self) -> tuple[int, ...]:
-        """The generations of the databases. They stay equal until a row changes."""
+        """Return the generations of the databases. They stay equal until a row changes."""
         return tuple(database.generation for database in self.databases)
 
     def list_encoders(self) -> list[str]:
-        """The encoders for which some catalogue of this library was prepared."""
+        """Return the encoders for which some catalogue of this library was prepared."""
         return self.databases[0].list_encoders() if self.databases else []
 
     def has_all_vectors(self, encoder: str) -> bool:
-        """True when every skill has a vector of this encoder."""
+        """Return whether every skill has a vector of this encoder."""
         if not self.databases:
             return False
         first, fingerprint = self.databases[0], self.library.make_fingerprint()
@@ -233,7 +233,7 @@ class LibraryIndex:
                 raise
 
     def find_vectorless_rows(self, encoder: str) -> list[IndexRow]:
-        """The rows of skills of this library that lack a vector of this encoder."""
+        """Return the rows of skills of this library that lack a vector of this encoder."""
         first = self.databases[0]
         for database in self.databases[1:]:  # vectors go by texts, so those in the file serve rows in memory too
             rows = database.find_vectorless_rows(encoder)

@@ -33,7 +33,7 @@ _SPARE_ROWS = 10
 """Rows that are ranked beyond those that are asked for, since some may belong to skills that this catalogue lacks."""
 
 
-# The classes here are no named tuples, because each of those would add to the time of a process's first search.
+# The classes here are not named tuples, because each of those would add to the time of a process's first search.
 
 
 class Ranking:

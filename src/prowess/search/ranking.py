@@ -66,12 +66,12 @@ class WordRanking:
         self.terms = list(words) if self._is_small else self._find_rarest(words[:_MAX_COUNTED_TERMS], most)
 
     def _find_rarest(self, words: Sequence[str], most: int) -> list[str]:
-        """The ``most`` words that are in the fewest rows, but in any."""
+        """Return the ``most`` words that are in the fewest rows, but in any."""
         totals = {word: sum(self._count(table, word) for table, _, _ in _PARTS) for word in words}
         return sorted(filter(totals.__getitem__, words), key=totals.__getitem__)[:most]
 
     def _count(self, table: WordTable, term: str) -> int:
-        """How many texts of a table, in all indexes, have a term."""
+        """Return how many texts of a table, in all indexes, have a term."""
         key = (table, term)
         if key not in self._counts:
             # How common a common term is counts only where two indexes must weigh it alike.
@@ -96,7 +96,7 @@ class WordRanking:
         return table, match, weights, share
 
     def _select_rare(self, table: WordTable, most: int) -> str:
-        """A query for the rows of a table that have a rare term of the request, of which ``most`` rows have one.
+        """Return a query for the rows of a table that have a rare term of the request, of which ``most`` rows have one.
 
         The rarest term counts as rare in any case. Returns ``""`` when no row has a term of the request.
         """
@@ -114,7 +114,7 @@ class WordRanking:
         return f"({match}) AND ({quote_terms((*terms[rare:], EVERY_ROW))})" if rare < len(terms) else match
 
     def _rank_beside(self, place: int) -> dict[RowPlace, float]:
-        """The rows of a small index, scored as in the first one.
+        """Return the rows of a small index, scored as in the first one.
 
         BM25 weighs a term by how rare it is among all rows of its index. So each term is ranked by itself here, and its
         weight in the small index is replaced by the one that it has among all rows.
@@ -132,12 +132,12 @@ class WordRanking:
 
 
 def _weigh_term(rows: int, matches: int) -> float:
-    """The weight that FTS5 gives to a term which ``matches`` of the rows have."""
+    """Return the weight that FTS5 gives to a term which ``matches`` of the rows have."""
     return max(log((rows - matches + 0.5) / (matches + 0.5)), _LEAST_WEIGHT)
 
 
 def mix_scores(words: dict[RowPlace, float], cosines: dict[RowPlace, float], most: int) -> dict[RowPlace, float]:
-    """The scores by words and meaning together of the ``most`` rows that have the best.
+    """Return the scores by words and meaning together of the ``most`` rows that have the best.
 
     A row without a word counts only if its meaning is near.
     """
@@ -151,7 +151,7 @@ def mix_scores(words: dict[RowPlace, float], cosines: dict[RowPlace, float], mos
 
 
 def lower_copies(scores: Sequence[float], likeness: Sequence[float]) -> list[float]:
-    """The scores of skills, the best first, lowered for each skill that is like a better one.
+    """Return the scores of skills, the best first, lowered for each skill that is like a better one.
 
     ``likeness`` has the cosine of each of the first skills with the nearest better one. When one of several copies is
     not what was asked for, the others are not either. So the places behind it are for skills of another kind.

@@ -67,7 +67,7 @@ def drop_exclusions(description: str) -> str:
 
 @cache
 def _exclusion() -> re.Pattern[str]:
-    """The pattern of a clause that says what a skill is not for; only a skill that is indexed needs it."""
+    """Return the pattern of a clause that says what a skill is not for; only a skill that is indexed needs it."""
     # Only the first place of a run of whitespace can begin it: a description may have thousands of line breaks.
     return compile_pattern(
         r"(?:^|(?<=[.;!?(\u2014\u2013])|(?<=\S)(?=[^\S\n]*+\n))\s*+"
@@ -96,7 +96,7 @@ def _compound() -> re.Pattern[str]:
 
 @cache
 def _unspaced_run() -> re.Pattern[str]:
-    """The pattern of characters that are written without spaces between words.
+    """Return the pattern of characters that are written without spaces between words.
 
     These are kana, Chinese characters, Hangul, and the scripts of Thai, Lao, Burmese and Khmer. The pattern
     is compiled on first use, which takes as long as a search in English.
@@ -110,7 +110,7 @@ def _write_pairs(run: re.Match[str]) -> str:
 
 
 def find_words(text: str) -> set[str]:
-    """Return the words of a text of an index, in lower case. Pairs of characters are no words."""
+    """Return the words of a text of an index, in lower case. Pairs of characters are not words."""
     return {word for word in _word().findall(text.lower()) if word.isascii() or len(word) > _PAIR}
 
 
@@ -127,7 +127,7 @@ def _request_weights() -> dict[str, int]:
 
 @cache
 def _word() -> re.Pattern[str]:
-    """The pattern of a word; only a skill that is indexed needs it."""
+    """Return the pattern of a word; only a skill that is indexed needs it."""
     return compile_pattern(r"[^\W_]++")
 
 
@@ -167,7 +167,7 @@ class SkillText(NamedTuple):
         return make_index_text(f"{drop_exclusions(self.description)}\n{self.labels}")
 
     def to_encode(self) -> str:
-        """The text from which the vector of the skill is made."""
+        """Return the text from which the vector of the skill is made."""
         return f"{self.searched_name.replace('-', ' ')}\n{self.description}\n{self.body}"
 
     def cut(self, limits: Limits) -> SkillText:
@@ -178,7 +178,7 @@ class SkillText(NamedTuple):
         )
 
     def hash(self) -> bytes:
-        """The hash under which the vector of the skill is kept."""
+        """Return the hash under which the vector of the skill is kept."""
         from hashlib import blake2b
 
         return blake2b(self.to_encode().encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -190,7 +190,7 @@ def tags_of(skill: Searchable, limits: Limits) -> tuple[str, ...]:
 
 
 def list_tags(skill: Searchable) -> tuple[str, ...]:
-    """Every tag of the fields ``tags`` and ``metadata.tags``, each once."""
+    """Return every tag of the fields ``tags`` and ``metadata.tags``, each once."""
     written = skill.metadata.get("tags", "").strip("[]")
     more = (tag.strip().strip("\"'") for tag in written.split(","))
     return tuple(dict.fromkeys((*skill.tags, *(tag for tag in more if tag))))

@@ -28,7 +28,10 @@ _COSINE_DIGITS = 5
 
 
 def encode_texts(encoder: Encoder, texts: Sequence[str]) -> list[bytes]:
-    """The packed vectors of the texts of skills; raises ``SourceError`` for an encoder that returns something else."""
+    """Return the packed vectors of the texts of skills.
+
+    Raises ``SourceError`` for an encoder that returns something else.
+    """
     encoded = np.asarray(encoder.encode_skills(texts), np.float32)
     if encoded.ndim != _TABLE or len(encoded) != len(texts):
         message = f"the encoder {encoder.name!r} returned an array of shape {encoded.shape} for {len(texts)} texts"
@@ -57,7 +60,7 @@ class VectorTable:
         self._numbers = table[:, _SCALE_BYTES:].view(np.int8)
 
     def find_nearest(self, request: Vectors, most: int, also: Iterable[RowPlace]) -> dict[RowPlace, float]:
-        """The cosines of a request with the ``most`` rows that are nearest to it, and with the rows in ``also``.
+        """Return the cosines of a request with the ``most`` rows that are nearest to it, and with the rows in ``also``.
 
         Raises ``SourceError`` when the vector of the request is longer or shorter than those of the rows.
         """
@@ -75,7 +78,7 @@ class VectorTable:
         return dict(zip((self._places[position] for position in positions), rounded, strict=True))
 
     def _multiply(self, request: Vectors) -> Vectors:
-        """The cosines of all rows with a request. All rows as floats would take four times the memory."""
+        """Return the cosines of all rows with a request. All rows as floats would take four times the memory."""
         products = np.empty(len(self._numbers), np.float32)
         for start in range(0, len(products), _ROWS_PER_PRODUCT):
             part = slice(start, start + _ROWS_PER_PRODUCT)

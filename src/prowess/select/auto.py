@@ -394,7 +394,7 @@ class AutoSelector(TurnSelector):
 
 
 def find_auto_selector(selector: Selector | None) -> AutoSelector | None:
-    """Return the selector, or the first one of a chain, that chooses for a conversation; ``None`` without one."""
+    """Return the selector, or the first one of a chain, that chooses for a conversation, or ``None``."""
     if isinstance(selector, SelectorChain):
         return next(filter(None, map(find_auto_selector, selector.selectors)), None)
     return selector if isinstance(selector, AutoSelector) else None

@@ -85,7 +85,7 @@ def render_catalog(skills: Iterable[Listable], style: ListingStyle = "xml", budg
     given: object = skills
     if isinstance(given, str):
         raise_bad_argument(
-            "skills", "is a list of prowess.Skill", given, f"pass prowess.scan({show_path_argument(given)})"
+            "skills", "must be a list of prowess.Skill", given, f"pass prowess.scan({show_path_argument(given)})"
         )
     if budget is None and style == "xml":  # fast path of the bench row "render_catalog": no report is needed
         return render_xml(skills)

@@ -261,12 +261,12 @@ class RerankSelector:
     ) -> None:
         check_base(base)
         if rerank is None:
-            raise_bad_argument("rerank", "is callable", rerank)
+            raise_bad_argument("rerank", "must be callable", rerank)
         check_callable(rerank, "rerank")
         check_count(top, "top")
         seconds: object = timeout
         if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0):
-            raise_bad_argument("timeout", "is a number of seconds above 0, or None", seconds)
+            raise_bad_argument("timeout", "must be a number of seconds above 0, or None", seconds)
         self.base = base
         self.rerank = rerank
         self.top = top

@@ -67,7 +67,7 @@ def _parse_host_name(name: str) -> str:
         return bare
     host = _split_address(name if "//" in name else f"//{name}")[1].partition(":")[0]
     meant = f": did you mean {host!r}?" if host else ""
-    raise SourceError(f"a host is a name alone, which goes with every port, not {name[:64]!r}{meant}")
+    raise SourceError(f"a host must be a name without a port, not {name[:64]!r}{meant}")
 
 
 def parse_origins(origins: Iterable[str]) -> tuple[str, ...]:
@@ -86,7 +86,9 @@ def _parse_origin(origin: str) -> str:
         f"{scheme}://{host}" if scheme and host else f"https://{origin}" if "." in origin and "@" not in origin else ""
     )
     meant = f": did you mean {likely[:64]!r}?" if likely else ""
-    raise SourceError(f"an origin is a scheme and a host, such as 'https://app.example', not {origin[:64]!r}{meant}")
+    raise SourceError(
+        f"an origin must be a scheme and a host, such as 'https://app.example', not {origin[:64]!r}{meant}"
+    )
 
 
 def _split_address(address: str) -> tuple[str, str, str]:

@@ -67,7 +67,7 @@ class Catalog:
             raise SourceError(f"on_duplicate must be 'first', 'last' or 'error', not {on_duplicate!r}")
         if isinstance(skills, str | os.PathLike):
             remedy = f"pass prowess.scan({show_path_argument(skills)}) to look in a folder"
-            raise_bad_argument("skills", "is a list of prowess.Skill", skills, remedy)
+            raise_bad_argument("skills", "must be a list of prowess.Skill", skills, remedy)
         self._scan_issues = tuple(issues)
         self._places = tuple(places)
         self._by_name: dict[str, Skill] = {}
@@ -84,7 +84,7 @@ class Catalog:
             try:
                 first = by_name.setdefault(skill._name, skill)
             except AttributeError:
-                raise_bad_argument(f"skills[{index}]", "is a prowess.Skill", skill)
+                raise_bad_argument(f"skills[{index}]", "must be a prowess.Skill", skill)
             if first is not skill:
                 self._resolve_duplicate(first, skill, on_duplicate, losers)
         # Only now all winners are known: with "last", the winner of a name may have lost to a later skill itself.
@@ -95,7 +95,7 @@ class Catalog:
     def _resolve_duplicate(
         self, first: Skill, second: Skill, on_duplicate: OnDuplicate, losers: list[tuple[Skill, str]]
     ) -> None:
-        """Keep one of two skills of one name, and add the other to ``losers`` with the reason.
+        """Keep one of two skills with the same name, and add the other to ``losers`` with the reason.
 
         Raises ``DuplicateSkillError`` where ``on_duplicate`` asks for it.
         """
@@ -148,7 +148,7 @@ class Catalog:
 
     @classmethod
     def from_sources(cls, sources: Iterable[SkillSource], on_duplicate: OnDuplicate = "first") -> Catalog:
-        """The skills of several sources, in their order; ``preload`` of any copy of a name preloads the winner.
+        """Return the skills of several sources, in their order; ``preload`` of any copy of a name preloads the winner.
 
         A ``SourceError`` names the source that caused it by its place in the list. Two MCP servers of one label are
         such an error: what is known of the skills of one would be taken for the other's.
@@ -176,11 +176,11 @@ class Catalog:
         return joined
 
     def map_skills(self, change: Callable[[Skill], Skill]) -> Catalog:
-        """A catalogue where each skill is what ``change`` makes of it; names must stay as they are."""
+        """Return a catalogue where each skill is what ``change`` makes of it; names must stay as they are."""
         return self._join(map(change, self.skills), (self,))
 
     def without(self, refused: Mapping[str, Issue]) -> Catalog:
-        """A catalogue without some skills, by name, each of which is an issue instead."""
+        """Return a catalogue without some skills, by name, each of which is an issue instead."""
         joined = self._join((skill for skill in self.skills if skill.name not in refused), (self,))
         joined._scan_issues += tuple(refused.values())
         return joined
@@ -194,7 +194,7 @@ class Catalog:
         return name in self._by_name or self._find_by_written_name(name) is not None
 
     def __getitem__(self, name: str) -> Skill:
-        """The skill of that name; ``UnknownSkillError`` (a ``KeyError``) lists those that exist, nearest first."""
+        """The skill with that name; ``UnknownSkillError`` (a ``KeyError``) lists those that exist, nearest first."""
         check_name(name, "catalog.skills is in order")
         skill = self.get(name)
         if skill is None:
@@ -204,7 +204,7 @@ class Catalog:
     def make_unknown_error(
         self, name: str, names: Iterable[str], most: int = MAX_LISTED_NAMES, why: str = ""
     ) -> UnknownSkillError:
-        """The error for a name that no skill has. It lists ``names``, or, without any skill, where it looked."""
+        """Return the error for a name that no skill has. It lists ``names``, or, without any skill, where it looked."""
         if self._by_name:
             return UnknownSkillError(name, names, most, why)
         absent = [f"{path} does not exist" for path in self._missing_roots()[:1]]
@@ -213,18 +213,18 @@ class Catalog:
         return UnknownSkillError(name, names, most, reasons, searched)
 
     def _explain_absence(self, name: str) -> str:
-        """The reason why a skill in a folder of that name did not load, or else the root that does not exist."""
+        """The reason why a skill in a folder with that name did not load, or else the root that does not exist."""
         errors = (issue for issue in self.failures if _folder_of(issue.path) == name)
         missing = self._missing_roots()
         absent = f"{missing[0]} does not exist" if missing else ""
         return next((f"it was found and does not load: {issue}" for issue in errors), absent)
 
     def _missing_roots(self) -> list[str]:
-        """The folders that a caller named and that do not exist: a likely reason why a skill is not found."""
+        """Return the folders that a caller named and that do not exist: a likely reason why a skill is not found."""
         return [place.path for place in self._places if place.scope is None and place.state == "missing"]
 
     def may_lack(self, name: str) -> bool:
-        """True when a skill of that name may exist but is not here: its file, or a whole source, cannot be read."""
+        """True when a skill with that name may exist but is not here: its file, or a whole source, cannot be read."""
         errors = [issue.path for issue in self.failures]
         files = [path for path in errors if os.path.basename(path).lower() == SKILL_FILE.lower()]
         failed = any(_folder_of(path) == name for path in files)
@@ -240,12 +240,15 @@ class Catalog:
                 raise self.make_unknown_error(name, self.names, why=f"{argument!r} names it")
 
     def get(self, name: str) -> Skill | None:
-        """The skill of that name, or the one whose file has that name with a colon; else ``None``."""
+        """Return the skill with that name, or the one whose file has that name with a colon; else ``None``."""
         skill = self._by_name.get(name)
         return skill if skill is not None else self._find_by_written_name(name)
 
     def _find_by_written_name(self, name: object) -> Skill | None:
-        """The skill whose file has this name, with a colon, where the catalogue has it with a hyphen; else ``None``."""
+        """Return the skill whose file has this name, with a colon, where the catalogue has it with a hyphen.
+
+        Else ``None``.
+        """
         if not isinstance(name, str) or ":" not in name:
             return None
         skill = self._by_name.get(name.replace(":", "-"))
@@ -275,11 +278,11 @@ class Catalog:
         return self.skills
 
     def items(self) -> tuple[tuple[str, Skill], ...]:
-        """Every name with its skill, by name."""
+        """Return every name with its skill, by name."""
         return tuple((skill.name, skill) for skill in self.skills)
 
     def under(self, folder: str = "") -> tuple[Skill, ...]:
-        """The skills whose virtual path is under ``folder``, whole segments compared; all of them for ``""``."""
+        """Return the skills whose virtual path is under ``folder``, whole segments compared; all of them for ``""``."""
         if not folder:
             return self.skills
         # Both sides end with a slash, so that whole segments are compared.
@@ -289,7 +292,7 @@ class Catalog:
         )
 
     def preloaded(self) -> tuple[LoadedSkill, ...]:
-        """The skills marked for preloading, with instructions; one that cannot be loaded is left out."""
+        """Return the skills marked for preloading, with instructions; one that cannot be loaded is left out."""
         loaded: list[LoadedSkill] = []
         for skill in self.skills:
             if skill.preload:
@@ -314,7 +317,7 @@ class Catalog:
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def load(self, name: str) -> LoadedSkill:
-        """The skill and its instructions, read from its file now."""
+        """Return the skill and its instructions, read from its file now."""
         return self[name].load()
 
     if TYPE_CHECKING:
@@ -334,13 +337,13 @@ class Catalog:
         return self[name].read_body(errors=errors, max_bytes=max_bytes)
 
     def read_resource(self, name: str, path: str, max_bytes: Bound = ...) -> str:
-        """The text of a file of the skill; ``max_bytes=None`` lifts the bound."""
+        """Return the text of a file of the skill; ``max_bytes=None`` lifts the bound."""
         return self[name].read_resource(path, max_bytes)
 
     # -- searching ---------------------------------------------------------------------------------------------------
 
     def search(self, query: str, limit: int = 10, *, semantic: Semantic | Encoder = "auto") -> SearchHits:
-        """The skills that fit the request ``query``, the best first.
+        """Return the skills that fit the request ``query``, the best first.
 
         The words of names, descriptions, tags, triggers and instructions are compared with those of the request. With
         ``semantic="auto"`` meaning counts too where ``prepare_search`` has prepared every skill for it. ``True``, or an
@@ -435,11 +438,11 @@ class Catalog:
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Every place that was searched; where two have a skill of one name, the earlier place wins."""
+        """Every place that was searched; where two have a skill with the same name, the earlier place wins."""
         return self._places
 
     def explain(self, name: str) -> Explanation:
-        """Where the name comes from, which copies lost and why, what was wrong, and every place looked at."""
+        """Return where the name comes from, which copies lost and why, what was wrong, and every place looked at."""
         from prowess.skills import explanation
 
         skill = self.get(name)
@@ -454,7 +457,7 @@ class Catalog:
 
 
 def _share_preload(skills: Iterable[Skill]) -> list[Skill]:
-    """The skills in their order, each preloaded if any skill of its name is, whichever of them wins."""
+    """Return the skills in their order, each preloaded if any skill with its name is, whichever of them wins."""
     given = list(skills)
     preloaded = {skill.name for skill in given if skill.preload}
     return [skill.with_source(preload=True) if skill.name in preloaded else skill for skill in given]
@@ -468,7 +471,7 @@ def _check_semantic(semantic: Semantic | Encoder) -> None:
 
 
 def _folder_of(path: str) -> str:
-    """The name of the folder that holds a file."""
+    """Return the name of the folder that holds a file."""
     return os.path.basename(os.path.dirname(path))
 
 

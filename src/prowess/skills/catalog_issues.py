@@ -24,7 +24,7 @@ _AUTHOR_ONLY_CODES = frozenset(("unknown-field",))
 
 
 def find_catalog_issues(skills: tuple[Skill, ...], shadowed: tuple[Shadowed, ...]) -> Iterator[Issue]:
-    """Every finding about the ``skills`` of a catalogue, and about the copies that lost to them."""
+    """Yield every finding about the ``skills`` of a catalogue, and about the copies that lost to them."""
     by_name = {skill.name: skill for skill in skills} if shadowed else {}
     for lost in shadowed:
         code = "shadowed-by-project" if lost.reason.startswith("a project's") else "duplicate-name"
@@ -44,7 +44,7 @@ def find_catalog_issues(skills: tuple[Skill, ...], shadowed: tuple[Shadowed, ...
 
 
 def _skill_issues(skill: Skill) -> list[Issue]:
-    """The findings about one skill."""
+    """Return the findings about one skill."""
     issues = [issue for issue in skill.issues if issue.code not in _AUTHOR_ONLY_CODES]
     if not skill.is_body_seen:  # discovery read only the head, and the body begins after it
         issues += _blank_body_issues(skill)
@@ -71,7 +71,7 @@ def _blank_body_issues(skill: Skill) -> list[Issue]:
 
 
 def find_folder_issues(skill: Skill) -> list[Issue]:
-    """The findings about a skill's folder: other spellings of its file name, and skills further down."""
+    """Return the findings about a skill's folder: other spellings of its file name, and skills further down."""
     try:
         with open_folder_beneath(skill.base, skill.parts) as folder:
             entries = folder.list_entries(skill.limits.max_entries_per_skill)
@@ -98,7 +98,7 @@ def _nested_skill_issues(skill: Skill) -> list[Issue]:
 
 
 def _filename_collisions(skill: Skill, entries: FolderEntries) -> list[Issue]:
-    """A warning where the folder has other spellings of the file name, or too many entries to know."""
+    """Return a warning where the folder has other spellings of the file name, or too many entries to know."""
     # On a system that ignores case only one of these files can exist, and nobody can say which one it will be.
     own = skill.file_name
     if not entries.complete:
@@ -113,7 +113,7 @@ def _filename_collisions(skill: Skill, entries: FolderEntries) -> list[Issue]:
 
 
 def _folder_collisions(skills: tuple[Skill, ...]) -> Iterator[Issue]:
-    """A warning for folders that would be one folder on a system that ignores case or Unicode form."""
+    """Yield a warning for folders that would be one folder on a system that ignores case or Unicode form."""
     first_of: dict[str, str] = {}
     for skill in skills:
         if not skill.is_local:

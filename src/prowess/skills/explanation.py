@@ -1,4 +1,4 @@
-"""Why a model sees a skill or not: where discovery searched, which copies of one name lost, and why."""
+"""Why a model sees a skill or not: where discovery searched, which copies with the same name lost, and why."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Shadowed:
-    """A skill that lost to another of its name: where it is, where the winner is, and the reason."""
+    """A skill that lost to another with its name: where it is, where the winner is, and the reason."""
 
     name: str
     location: str
@@ -65,7 +65,7 @@ class Explanation:
 
 
 def explain_skill(skill: Skill) -> tuple[str, ...]:
-    """Where a skill was found, whether models see it, and whether people may call it: a sentence for each."""
+    """Return where a skill was found, whether models see it, and whether people may call it: a sentence for each."""
     places = {"url": "found on a site", "mcp": f"found on {skill.source_label}"}
     source = places.get(skill.origin, f"found in a {skill.origin}")
     place = f"found in the {skill.scope.value}'s folders" if skill.scope else source
@@ -75,7 +75,7 @@ def explain_skill(skill: Skill) -> tuple[str, ...]:
 
 
 def is_about(issue: Issue, name: str, skill: Skill | None, lost: tuple[Shadowed, ...]) -> bool:
-    """True when an issue is about the skill of that name, a copy that lost to it, or a folder of its name."""
+    """Return whether an issue is about the skill with that name, a copy that lost to it, or a folder with its name."""
     if skill is not None and issue.path == skill.location:
         return True
     # A skill that did not load is known only by its folder, and so are folders that could not be read.
@@ -92,7 +92,7 @@ def check_server_labels(first: Skill, second: Skill) -> None:
 
 
 def may_be_identical(first: Skill, second: Skill) -> bool:
-    """True when two skills of one name may be identical copies for several agents, as far as is known without hashing.
+    """Return whether two skills with the same name may be identical copies; nothing is hashed to find out.
 
     Both are in standard places of one scope, and their SKILL.md files have one size.
     """
@@ -102,14 +102,14 @@ def may_be_identical(first: Skill, second: Skill) -> bool:
 
 
 def find_identical_copies(winners: dict[str, Skill], losers: dict[str, Skill]) -> set[str]:
-    """The locations of the losers whose files are all equal to those of the winner of their name."""
+    """Return the locations of the losers whose files are all equal to those of the winner of their name."""
     # Each winner is hashed once, however many copies lost to it.
     digests = {name: _try_digest(winners[name]) for name in {lost.name for lost in losers.values()} if name in winners}
     return {location for location, lost in losers.items() if (digests.get(lost.name) or "none") == _try_digest(lost)}
 
 
 def _try_digest(skill: Skill) -> str:
-    """The digest of a skill; ``""`` for a folder that cannot be hashed, which then equals no other."""
+    """Return the digest of a skill; ``""`` for a folder that cannot be hashed, which then equals no other."""
     try:
         return skill.digest()
     except (SkillError, OSError):

@@ -53,7 +53,7 @@ class Inventory:
 
 
 def inventory(skill: Skill) -> Inventory:
-    """The inventory of a skill; an issue says which of its files cannot be read."""
+    """Return the inventory of a skill; an issue says which of its files cannot be read."""
     issues: list[Issue] = []
     body = _read_body(skill, issues)
     paths = skill.files()
@@ -78,7 +78,7 @@ def can_act(skill: Skill) -> bool:
 
 
 def list_scripts(paths: Iterable[str]) -> tuple[str, ...]:
-    """The files of a skill that could be run as scripts, in the order given."""
+    """Return the files of a skill that could be run as scripts, in the order given."""
     return tuple(path for path in paths if path.startswith(_SCRIPTS) and not path.rsplit("/", 1)[1].startswith("."))
 
 

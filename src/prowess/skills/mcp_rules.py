@@ -44,7 +44,7 @@ _SUSPECT_VALUE = re.compile(
 
 
 def find_refusals(skill: Skill, path: str, limits: Limits) -> list[Issue]:
-    """Every reason for which the extension does not serve a skill under ``path``; none for most skills.
+    """Return every reason for which the extension does not serve a skill under ``path``; none for most skills.
 
     The files are listed and not read, except for SKILL.md where its head holds something that a rule may refuse.
     """
@@ -61,7 +61,10 @@ def find_refusals(skill: Skill, path: str, limits: Limits) -> list[Issue]:
 
 
 def _head_issues(skill: Skill, limits: Limits) -> list[Issue]:
-    """The reasons in the head and the file name of a skill; raises ``SkillError`` for what only typed YAML shows."""
+    """Return the reasons in the head and the file name of a skill.
+
+    Raises ``SkillError`` for what only typed YAML shows.
+    """
     fields = field_issues(skill.peek(), mode="strict", folder=skill.folder_name, path=skill.location)
     issues = [*skill.repair_issues, *(issue for issue in fields if issue.severity == "error")]
     if skill.file_name != SKILL_FILE:
@@ -72,7 +75,7 @@ def _head_issues(skill: Skill, limits: Limits) -> list[Issue]:
 
 
 def _is_surely_valid(skill: Skill) -> bool:
-    """True when no rule can refuse a head that the fast matcher read, so that it need not be parsed."""
+    """Return whether no rule can refuse a head that the fast matcher read, so that it need not be parsed."""
     # Fast path of a server with thousands of skills; the slow path is ``_head_issues``.
     head = skill.unparsed_head
     return (
@@ -94,7 +97,7 @@ def _has_name_line(head: bytes, name: str) -> bool:
 
 
 def list_served_files(skill: Skill, limits: Limits) -> list[tuple[str, Identity]]:
-    """Every file of a skill with its identity; raises ``SkillError`` where the files cannot be served."""
+    """Return every file of a skill with its identity; raises ``SkillError`` where the files cannot be served."""
     limit = limits.max_served_files
     try:
         files, bound = list_identities(skill.base, skill.parts, limits, limit)
@@ -121,7 +124,10 @@ def check_total_size(size: int, limits: Limits) -> None:
 
 
 def parse_strict_fields(data: bytes, skill: Skill, limits: Limits) -> dict[str, Json]:
-    """The fields of a frontmatter with their types; raises ``SkillError`` for what the specification does not allow."""
+    """Return the fields of a frontmatter with their types.
+
+    Raises ``SkillError`` for what the specification does not allow.
+    """
     limit = limits.max_frontmatter_bytes
     whole = len(data) <= limit
     read_head(data[:limit], quick=False, whole=whole, policy=STRICT_POLICY, folder=skill.folder_name)
@@ -132,7 +138,7 @@ def parse_strict_fields(data: bytes, skill: Skill, limits: Limits) -> dict[str, 
 
 
 def as_issues(error: SkillError) -> tuple[Issue, ...]:
-    """The findings that an error about a skill stands for."""
+    """Return the findings that an error about a skill stands for."""
     if isinstance(error, SkillLoadError):
         return error.issues
     return (Issue(error.code, error.path if isinstance(error, ResourceError) else "", error.message),)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def find_missing_references(file: str, body_offset: int, tree: TreeListing, limits: Limits) -> Iterator[Issue]:
-    """A warning for each file that the instructions of a SKILL.md name and its folder does not have.
+    """Yield a warning for each file that the instructions of a SKILL.md name and its folder does not have.
 
     ``file``: the path of the SKILL.md; ``body_offset``: the byte at which its instructions begin; ``tree``: what is in
     the folder. A file that is named several times is reported where it is named first.
@@ -41,7 +41,7 @@ def find_missing_references(file: str, body_offset: int, tree: TreeListing, limi
 
 
 def _read_mentions(file: str, body_offset: int, limits: Limits) -> Iterator[FileReference]:
-    """The files that the instructions of a SKILL.md name, each with its line; none where it cannot be read."""
+    """Return the files that the instructions of a SKILL.md name, each with its line; none where it cannot be read."""
     folder, name = os.path.split(file)
     try:
         with OpenFile(folder, (name,)) as opened:
@@ -53,7 +53,7 @@ def _read_mentions(file: str, body_offset: int, limits: Limits) -> Iterator[File
 
 
 def _is_known(path: str, known: set[str]) -> bool:
-    """True when ``path``, or a folder above it, is among the ``known`` paths.
+    """Return whether ``path``, or a folder above it, is among the ``known`` paths.
 
     Below a link or a folder that cannot be read nothing was listed, and other findings report these.
     """

@@ -53,7 +53,7 @@ def parse_skill(
     repair: bool = True,
     limits: Limits = DEFAULT_LIMITS,
 ) -> ParsedSkill:
-    """The skill that ``text`` holds, as if it were the file at ``path``. Nothing is opened.
+    """Return the skill that ``text`` holds, as if it were the file at ``path``. Nothing is opened.
 
     Strict mode raises ``SkillLoadError`` with every violation. Lenient mode returns those that it can accept as issues,
     and repairs what real files get wrong (unless ``repair=False``). ``check_dir``: the name must be the folder's.
@@ -66,7 +66,7 @@ def parse_skill(
 
 
 def _parse_bytes(data: bytes, file_path: str, policy: LoadPolicy, *, whole: bool) -> ParsedSkill:
-    """The skill in the bytes of a file; ``whole``: they end within the limit for frontmatter."""
+    """Return the skill in the bytes of a file; ``whole``: they end within the limit for frontmatter."""
     limits = policy.limits
     head = data[: limits.max_frontmatter_bytes]
     folder = os.path.basename(os.path.dirname(file_path)) if file_path else None
@@ -110,7 +110,7 @@ def parse_skill_file(
     repair: bool = True,
     limits: Limits = DEFAULT_LIMITS,
 ) -> ParsedSkill:
-    """The skill in a SKILL.md (or in a folder that holds one), body included.
+    """Return the skill in a SKILL.md (or in a folder that holds one), body included.
 
     Raises ``SkillValidationError`` when the file cannot be read, ``SkillLoadError`` as ``parse_skill`` does.
     """
@@ -149,7 +149,7 @@ def read_metadata(
     repair: bool = True,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Skill:
-    """The skill in a SKILL.md (or a folder that holds one); only the head of the file is read."""
+    """Return the skill in a SKILL.md (or a folder that holds one); only the head of the file is read."""
     check_mode(mode)
     file_path = _skill_file_path(path)
     policy = LoadPolicy(mode, repair, limits, check_dir)
@@ -166,7 +166,10 @@ def read_metadata(
 
 
 def validate(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> tuple[Issue, ...]:
-    """Every finding about a skill's folder (or its SKILL.md) under the strict rules; a bad skill raises nothing."""
+    """Return every finding about a skill's folder (or its SKILL.md) under the strict rules.
+
+    A bad skill raises nothing.
+    """
     file_path = _skill_file_path(path)
     try:
         issues = list(_file_issues(file_path, limits))
@@ -199,7 +202,7 @@ def _missing_reference_issues(
 
 
 def _hard_link_issues(folder: str, files: list[str], file_path: str) -> list[Issue]:
-    """A warning for each file with hard links: it changes whenever somebody writes to it under another name."""
+    """Return a warning for each file with hard links: it changes whenever somebody writes to it under another name."""
     names = [path for path in files if count_hard_links(os.path.join(folder, path)) > 1]
     return [Issue("hard-link", path, "has other names elsewhere", file_path, 0, "warning") for path in names]
 
@@ -215,7 +218,7 @@ def _file_issues(file_path: str, limits: Limits) -> tuple[Issue, ...]:
 def text_issues(
     text: str | bytes, path: str, *, limits: Limits = DEFAULT_LIMITS, head: ParsedHead | None = None
 ) -> tuple[Issue, ...]:
-    """Every finding about the text of a SKILL.md under the strict rules, as if it were the file at ``path``.
+    """Return every finding about the text of a SKILL.md under the strict rules, as if it were the file at ``path``.
 
     ``head`` is its head as lenient mode reads it, where the caller has parsed it already.
     """
@@ -234,7 +237,7 @@ def text_issues(
 def _with_later_issues(
     first: tuple[Issue, ...], data: bytes, file_path: str, limits: Limits, *, whole: bool
 ) -> tuple[Issue, ...]:
-    """The issues that ended strict parsing, and those that a reader finds who goes on after them."""
+    """Return the issues that ended strict parsing, and those that a reader finds who goes on after them."""
     folder = os.path.basename(os.path.dirname(file_path))
     rest: list[Issue] = []
     with suppress(SkillValidationError):  # an author learns of as much as can be read

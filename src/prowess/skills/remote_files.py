@@ -45,19 +45,19 @@ class RemoteFiles(SkillFiles):
         raise NotImplementedError
 
     def known_files(self) -> tuple[str, ...] | None:
-        """The files as far as they are known without fetching; ``None`` where only fetching shows them."""
+        """Return the files as far as they are known without fetching; ``None`` where only fetching shows them."""
         raise NotImplementedError
 
     def files(self) -> tuple[str, ...]:
-        """The files, fetched if that is what it takes to know them."""
+        """Return the files, fetched if that is what it takes to know them."""
         raise NotImplementedError
 
     def read(self, path: str) -> bytes:
-        """The bytes of one of the files."""
+        """Return the bytes of one of the files."""
         raise NotImplementedError
 
     def read_all(self) -> Iterable[NewFile]:
-        """All files with their bytes."""
+        """Return all files with their bytes."""
         raise NotImplementedError
 
     # -- what a skill asks -------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ class RemoteFiles(SkillFiles):
         return self.read(wanted)
 
     def digest(self) -> str:
-        """The digest that a folder with these files has."""
+        """Return the digest that a folder with these files has."""
         limits = self.limits
         if not self.list_files().complete:
             message = f"cannot be hashed: it has more than {limits.max_files_per_skill} files"

@@ -86,7 +86,7 @@ def with_suggestions(error: ResourceNotFoundError, path: str, paths: Iterable[st
 
 
 def check_size(data: bytes, path: str, limit: int) -> bytes:
-    """The bytes of a whole file; raises ``ResourceTooLargeError`` for more than ``limit``."""
+    """Return the bytes of a whole file; raises ``ResourceTooLargeError`` for more than ``limit``."""
     if len(data) > limit:
         raise too_large_error(path, len(data), limit)
     return data
@@ -107,7 +107,7 @@ def decode_within(data: bytes, path: str, limit: int, *, truncate: bool, size: i
 
 
 def decode_text(data: bytes, path: str) -> str:
-    """The bytes of a file as text; raises ``BinaryResourceError`` where they are not UTF-8 or hold a NUL."""
+    """Return the bytes of a file as text; raises ``BinaryResourceError`` where they are not UTF-8 or hold a NUL."""
     if b"\0" in data:
         raise BinaryResourceError(f"{path!r} is not text: NUL at byte {data.index(0)}", path)
     try:
@@ -119,7 +119,7 @@ def decode_text(data: bytes, path: str) -> str:
 
 
 def _decode_prefix(data: bytes, path: str) -> str:
-    """The first bytes of a file as text, up to the last whole character."""
+    """Return the first bytes of a file as text, up to the last whole character."""
     # The cut may be in the middle of a character. Bytes that are bad elsewhere are an error however much is taken away.
     for back in range(4):
         try:
@@ -131,7 +131,10 @@ def _decode_prefix(data: bytes, path: str) -> str:
 
 
 def list_resources(base: str, parts: tuple[str, ...], own: str, location: str, limits: Limits) -> Resources:
-    """The names one level deep in the three known folders and beside SKILL.md; no hidden names, folders or links."""
+    """Return the names one level deep in the three known folders and beside SKILL.md.
+
+    No hidden names, folders or links.
+    """
     try:
         with open_folder_beneath(base, parts) as folder:
             top = folder.list_entries(limits.max_entries_per_skill)
@@ -153,7 +156,7 @@ class PlainPaths(NamedTuple):
 
 
 def list_plain_paths(base: str, parts: tuple[str, ...], own: str, limits: Limits) -> PlainPaths | None:
-    """The ``paths`` of what ``list_resources`` finds, with fewer steps; ``None`` where anything is odd.
+    """Return the ``paths`` of what ``list_resources`` finds, with fewer steps; ``None`` where anything is odd.
 
     Fast path of the bench row "load_skill, first call"; tests/skills/test_fast_paths.py compares the two.
     """
@@ -171,7 +174,7 @@ def list_plain_paths(base: str, parts: tuple[str, ...], own: str, limits: Limits
 
 
 def find_readable(paths: Iterable[str], own: str) -> tuple[str, ...]:
-    """The files of a skill that may be named to a model, in the order given.
+    """Return the files of a skill that may be named to a model, in the order given.
 
     Its SKILL.md and hidden files are left out, and so is every file of a skill in one of its folders.
     """
@@ -186,7 +189,7 @@ def find_readable(paths: Iterable[str], own: str) -> tuple[str, ...]:
 
 
 def group_resources(paths: Iterable[str], own: str) -> Resources:
-    """The resources among relative paths, as ``list_resources`` finds them in a folder."""
+    """Return the resources among relative paths, as ``list_resources`` finds them in a folder."""
     groups: dict[str, list[str]] = {name: [] for name in ("", *_GROUPS)}
     for path in sorted(paths):
         folder, _, name = path.rpartition("/")
@@ -198,7 +201,7 @@ def group_resources(paths: Iterable[str], own: str) -> Resources:
 
 
 def _list_group(folder: Folder, name: str, location: str, limits: Limits) -> tuple[tuple[str, ...], list[Issue]]:
-    """The visible files of one of the three known folders, and a warning for each thing left out."""
+    """Return the visible files of one of the three known folders, and a warning for each thing left out."""
     try:
         with folder.open_child(name, lists=True) as child:
             entries = child.list_entries(limits.max_entries_per_skill)
@@ -210,7 +213,10 @@ def _list_group(folder: Folder, name: str, location: str, limits: Limits) -> tup
 def _list_visible(
     entries: FolderEntries, prefix: str, location: str, limits: Limits
 ) -> tuple[tuple[str, ...], list[Issue]]:
-    """The visible files of a folder, at most as many as a skill may have; and a warning for each thing left out."""
+    """Return the visible files of a folder, at most as many as a skill may have.
+
+    And a warning for each thing left out.
+    """
     odd = entries.links or entries.others or entries.bad_names or not entries.complete
     # The usual folder has nothing odd in it and needs no second look at its entries.
     if not odd and len(entries.files) <= limits.max_files_per_skill:
@@ -241,7 +247,7 @@ def _omission_issue(code: str, name: str, location: str) -> Issue:
 
 
 def list_files(base: str, parts: tuple[str, ...], location: str, limits: Limits) -> FileList:
-    """Every regular file of a skill's folder, hidden ones too; ``.git`` is not part of a skill."""
+    """Return every regular file of a skill's folder, hidden ones too; ``.git`` is not part of a skill."""
     tree = _list_tree(base, parts, location, limits)
     files = FileList(tree.files)
     files.issues = tuple(tree_issues(tree, location, limits))
@@ -258,7 +264,7 @@ def _list_tree(base: str, parts: tuple[str, ...], location: str, limits: Limits)
 
 
 def tree_issues(tree: TreeListing, location: str, limits: Limits) -> list[Issue]:
-    """A warning for each thing that a listing left out."""
+    """Return a warning for each thing that a listing left out."""
     issues = [_omission_issue(code, path, location) for code, path in tree.problems if code in _OMISSION_REASONS]
     if tree.bound:
         issues.append(Issue(tree.bound, "", _BOUND_MESSAGES[tree.bound].format(limits=limits), location, 0, "warning"))
@@ -266,7 +272,7 @@ def tree_issues(tree: TreeListing, location: str, limits: Limits) -> list[Issue]
 
 
 def git_issues(tree: TreeListing, location: str) -> list[Issue]:
-    """A finding for each file or folder of git: information at the root of a skill, a warning below."""
+    """Return a finding for each file or folder of git: information at the root of a skill, a warning below."""
     return [
         Issue(
             "git-in-skill",
@@ -281,7 +287,10 @@ def git_issues(tree: TreeListing, location: str) -> list[Issue]:
 
 
 def digest_folder(base: str, parts: tuple[str, ...], location: str, limits: Limits) -> str:
-    """The digest over every file of a skill's folder; raises ``SkillValidationError`` where any would be left out."""
+    """Return the digest over every file of a skill's folder.
+
+    Raises ``SkillValidationError`` where any would be left out.
+    """
     tree = _list_tree(base, parts, location, limits)
     for issue in tree_issues(tree, location, limits):
         raise SkillValidationError(

@@ -120,7 +120,7 @@ class CatalogLibrary:
 
 
 def _list_bounds(limits: Limits) -> tuple[int, ...]:
-    """The bounds that cut the strings in an index: libraries with others have another index."""
+    """Return the bounds that cut the strings in an index: libraries with others have another index."""
     return (limits.max_indexed_chars, limits.max_indexed_description_chars, limits.max_indexed_tags)
 
 
@@ -152,7 +152,7 @@ def _make_state(skill: Skill) -> str:
 
 
 def _base_state(skill: Skill) -> str:
-    """The state of a skill without a folder, as its source announces it."""
+    """Return the state of a skill without a folder, as its source announces it."""
     return str(skill.state)
 
 
@@ -171,7 +171,7 @@ def _stat_identity(path: str) -> Identity | None:
 
 
 def _read_file(skill: Skill) -> SkillText | None:
-    """The texts in the file of a skill as it is now; ``None`` when it is gone, or is not a SKILL.md any more."""
+    """Return the texts in the file of a skill as it is now; ``None`` when it is gone, or is not a SKILL.md any more."""
     try:
         with OpenFile(skill.base, (*skill.parts, skill.file_name)) as file:
             head, offset = _read_head(skill, file)
@@ -185,7 +185,10 @@ def _read_file(skill: Skill) -> SkillText | None:
 
 
 def _read_head(skill: Skill, file: OpenFile) -> tuple[Skill | Frontmatter, int]:
-    """The fields of an open file, and the byte at which its body begins; nothing is parsed where nothing changed."""
+    """Return the fields of an open file, and the byte at which its body begins.
+
+    Nothing is parsed where nothing changed.
+    """
     if file.identity == skill.identity:
         return skill, skill.body_offset
     document = skill.parse_file(file.read(skill.limits.max_frontmatter_bytes + 1))
@@ -193,12 +196,12 @@ def _read_head(skill: Skill, file: OpenFile) -> tuple[Skill | Frontmatter, int]:
 
 
 def make_head_text(skill: Skill) -> SkillText:
-    """The strings in the head of a skill: its name, its description, its tags and triggers."""
+    """Return the strings in the head of a skill: its name, its description, its tags and triggers."""
     return _make_text(skill, skill.limits, "", "")
 
 
 def count_label_chars(front: Frontmatter, limits: Limits) -> int:
-    """How many characters the tags and triggers of a skill have, of tags as many as count."""
+    """Return how many characters the tags and triggers of a skill have, of tags as many as count."""
     return len(" ".join([*terms.tags_of(front, limits), *_list_triggers(front)]))
 
 
@@ -207,7 +210,7 @@ def _make_text(head: Skill | Frontmatter, limits: Limits, body: str, state: str)
 
 
 def _make_labels(head: Skill | Frontmatter, limits: Limits) -> str:
-    """The tags and triggers of a skill, as one string."""
+    """Return the tags and triggers of a skill, as one string."""
     if isinstance(head, Skill):
         raw = head.unparsed_head
         # Fast path: most heads have no labels, and parsing them would take a third of the time of indexing.

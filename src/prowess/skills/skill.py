@@ -149,7 +149,7 @@ class Skill:
         return front
 
     def peek(self) -> Frontmatter:
-        """Every field of the head, parsed again at each call: nothing is kept, for one look at many skills."""
+        """Return every field of the head, parsed again at each call: nothing is kept, for one look at many skills."""
         return self._front if self._front is not None else _parse_front(self._raw)
 
     @property
@@ -159,12 +159,12 @@ class Skill:
 
     @property
     def license(self) -> str | None:
-        """The field ``license``; ``None`` without one."""
+        """The field ``license``, or ``None``."""
         return self.frontmatter.license
 
     @property
     def compatibility(self) -> str | None:
-        """The field ``compatibility``; ``None`` without one."""
+        """The field ``compatibility``, or ``None``."""
         return self.frontmatter.compatibility
 
     @property
@@ -184,7 +184,7 @@ class Skill:
 
     @property
     def allowed_tools_raw(self) -> str | None:
-        """The field ``allowed-tools`` as it is written; ``None`` without one."""
+        """The field ``allowed-tools`` as it is written, or ``None``."""
         return self.frontmatter.allowed_tools_raw
 
     @property
@@ -194,12 +194,12 @@ class Skill:
 
     @property
     def version(self) -> str | None:
-        """The field ``version``; ``None`` without one."""
+        """The field ``version``, or ``None``."""
         return self.frontmatter.version
 
     @property
     def model(self) -> str | None:
-        """The model that it asks for; ``None`` without one."""
+        """The model that it asks for, or ``None``."""
         return self.frontmatter.model
 
     @property
@@ -269,7 +269,7 @@ class Skill:
 
     @property
     def dir(self) -> Path | None:
-        """Its folder, as it was found; ``None`` without one."""
+        """Its folder, as it was found, or ``None``."""
         from pathlib import Path
 
         return Path(self._folder()) if self._location.base else None
@@ -282,7 +282,7 @@ class Skill:
         return Path(self._folder(), self._location.file) if self._location.base else None
 
     def _folder(self) -> str:
-        """The folder under which people know the skill; ``""`` where it has none."""
+        """Return the folder under which people know the skill; ``""`` where it has none."""
         location = self._location
         if location.link_folder is not None:
             return location.link_folder
@@ -290,13 +290,13 @@ class Skill:
 
     @property
     def folder(self) -> str:
-        """Its folder as text, ``""`` without one."""
+        """Its folder as text, or ``""``."""
         # A skill without a folder can be shown under a name of one, such as its URI, which is not a folder.
         return self._folder() if self._location.base else ""
 
     @property
     def folder_name(self) -> str:
-        """The name of its folder, ``""`` without one."""
+        """The name of its folder, or ``""``."""
         if self._rel and self._location.link_folder is None:  # the usual case: ``catalog.issues`` asks each skill
             return self._rel.rpartition(os.sep)[2]
         return os.path.basename(self._folder())
@@ -450,7 +450,7 @@ class Skill:
         return self._front is None and self._name == folder and is_faultless(self._raw, self._description)
 
     def _find_issues(self) -> tuple[Issue, ...]:
-        """The issues of a head that a fast matcher has read."""
+        """Return the issues of a head that a fast matcher has read."""
         # The fields are not kept: a catalogue asks thousands of skills for their issues, and for nothing else.
         folder, path = self.folder_name, self.location
         if self.is_faultless(folder):
@@ -471,7 +471,7 @@ class Skill:
     # -- copies that differ ------------------------------------------------------------------------------------------
 
     def _copy(self, **changes: object) -> Skill:
-        """A copy with other values in some slots."""
+        """Return a copy with other values in some slots."""
         other = Skill.__new__(Skill)  # the constructor would parse a location, and knows fewer slots
         for slot in Skill.__slots__:
             setattr(other, slot, changes[slot] if slot in changes else getattr(self, slot))
@@ -486,7 +486,7 @@ class Skill:
         origin: str | None = None,
         open_folder: Callable[[FolderPlace], SkillFiles] | None = None,
     ) -> Skill:
-        """A copy with the given values, which a source or a lock file decides; ``None`` keeps a value."""
+        """Return a copy with the given values, which a source or a lock file decides; ``None`` keeps a value."""
         given = {
             "virtual_path": virtual_path,
             "preload": preload,
@@ -498,23 +498,29 @@ class Skill:
         return self._copy(_location=self._location._replace(**changes))
 
     def without_folder(self, folder: str) -> Skill:
-        """The skill without the folder of this name at its top; a skill that is not on this machine stays as it is."""
+        """Return the skill without the folder of this name at its top.
+
+        A skill that is not on this machine stays as it is.
+        """
         if not self.is_local:
             return self
         return self.with_source(open_folder=partial(FilesWithoutFolder, folder, self._location.open_folder))
 
     def with_folder(self, folder: str) -> Skill:
-        """The skill in a copy of its folder: its files are read from there and nowhere else."""
+        """Return the skill in a copy of its folder: its files are read from there and nowhere else."""
         # Without the identity of the file: the copy is another file, and must not pass for the one that was seen.
         location = self._location._replace(base=folder, link_folder=None)
         return self._copy(_location=location, _rel="", _identity=None)
 
     def with_shown_folder(self, folder: str) -> Skill:
-        """The skill as people and models see it who know its folder as ``folder``; reads go where they went before."""
+        """Return the skill as people and models see it who know its folder as ``folder``.
+
+        Reads go where they went before.
+        """
         return self._copy(_location=self._location._replace(link_folder=folder))
 
     def with_file(self, data: bytes, identity: Identity) -> Skill:
-        """The skill that its whole file ``data`` holds; itself where nothing of its head has changed.
+        """Return the skill that its whole file ``data`` holds; itself where nothing of its head has changed.
 
         Raises ``SkillLoadError`` for a head that is no longer that of a skill.
         """
@@ -533,7 +539,7 @@ class Skill:
         return self._copy(_offset=document.body_offset, _identity=identity, **slots)
 
     def _begins(self, data: bytes) -> bool:
-        """Whether a file begins with the bytes of the head that was read before, fences included."""
+        """Return whether a file begins with the bytes of the head that was read before, fences included."""
         raw = self._raw
         if not raw or len(raw) == self._offset:  # a head that was parsed in full is kept with its fences
             return raw != b"" and data.startswith(raw)
@@ -604,7 +610,7 @@ class Skill:
         return not files.announces_fields
 
     def read_text(self) -> str:
-        """The whole text of its SKILL.md, frontmatter included; of a skill without a file, its string.
+        """Return the whole text of its SKILL.md, frontmatter included; of a skill without a file, its string.
 
         Raises ``SkillValidationError`` where the file cannot be read or is not text, as reading its body does.
         """
@@ -623,7 +629,7 @@ class Skill:
     def load(self) -> LoadedSkill:
         """The skill as its file is now, with its instructions; the file is parsed again, whatever discovery saw."""
         self.refuse_revoked()
-        files = self._files.renew()  # instructions and files must be of one state, so the skill goes on with these
+        files = self._files.renew()  # instructions and files must be of the same state, so the skill goes on with these
         if isinstance(files, InlineFiles):
             return LoadedSkill(self, instructions.strip_body(files.body))
         data, identity = files.read_skill_file(self._identity, self.limits.max_body_bytes)
@@ -633,7 +639,7 @@ class Skill:
         return LoadedSkill(fresh, self._extract_instructions(data, fresh.body_offset))
 
     def load_fetched(self, data: bytes, files: SkillFiles) -> LoadedSkill:
-        """The skill as the bytes of its fetched SKILL.md have it; ``files``: those that it was fetched with."""
+        """Return the skill as the bytes of its fetched SKILL.md have it; ``files``: those that it was fetched with."""
         document = self.parse_file(data)
         differing = files.find_differences(document.front, self._name, self._description)
         fresh = self._copy(
@@ -648,7 +654,7 @@ class Skill:
         return LoadedSkill(fresh, text)
 
     def _extract_instructions(self, data: bytes, offset: int) -> str:
-        """The instructions in a whole file whose body begins at ``offset``."""
+        """Return the instructions in a whole file whose body begins at ``offset``."""
         if len(data) - offset > self.limits.max_body_bytes:
             raise instructions.too_large_body_error(self.location, self.limits.max_body_bytes)
         return instructions.strip_body(self._decode_body(data[offset:], offset))
@@ -694,15 +700,15 @@ class Skill:
         return self._files.readable_paths()
 
     def may_have_files(self) -> bool:
-        """True when it has a supporting file, or may have one that only fetching it would show."""
+        """Return whether it has a supporting file, or may have one that only fetching it would show."""
         return self._files.may_have_files()
 
     def files(self) -> FileList:
-        """Every regular file below its folder, relative, in byte order; what was left out is in ``.issues``."""
+        """Return every regular file below its folder, relative, in byte order; what was left out is in ``.issues``."""
         return self._files.list_files()
 
     def read_resource(self, path: str, max_bytes: Bound = ..., *, truncate: bool = False) -> str:
-        """The text of one of its files; at most ``max_bytes``, else ``ResourceTooLargeError``.
+        """Return the text of one of its files; at most ``max_bytes``, else ``ResourceTooLargeError``.
 
         ``max_bytes`` is ``Limits.max_resource_bytes`` (64 KiB) unless the caller says otherwise; ``None`` lifts the
         bound. ``truncate=True`` cuts instead, at a character, and says so in the last line.
@@ -716,7 +722,7 @@ class Skill:
             raise self._with_suggestions(error, path) from None
 
     def read_bytes(self, path: str, max_bytes: Bound = ...) -> bytes:
-        """The bytes of one of its files; at most ``max_bytes``, else ``ResourceTooLargeError``.
+        """Return the bytes of one of its files; at most ``max_bytes``, else ``ResourceTooLargeError``.
 
         ``max_bytes`` is ``Limits.max_file_bytes`` (10 MiB) unless the caller says otherwise; ``None`` lifts the bound.
         """
@@ -744,13 +750,13 @@ class Skill:
             return error
 
     def digest(self) -> str:
-        """The SHA-256 (hexadecimal) over all files in its folder; links, special files and limits are errors."""
+        """Return the SHA-256 (hexadecimal) over all files in its folder; links, special files and limits are errors."""
         return self._files.digest()
 
     # -- how it is shown ---------------------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, object]:
-        """The fields that are set, under their names in JSON, with ``path`` and ``location``."""
+        """Return the fields that are set, under their names in JSON, with ``path`` and ``location``."""
         front = self.frontmatter
         optional = {
             "license": front.license,
@@ -788,7 +794,7 @@ def _parse_front(raw: bytes) -> Frontmatter:
 
 
 def make_skill_from_match(location: SkillLocation, rel: str, match: QuickHead, identity: Identity) -> Skill:
-    """The skill behind a head of the commonest shape, which the fast matcher has read."""
+    """Return the skill behind a head of the commonest shape, which the fast matcher has read."""
     # The inner loop of discovery (bench row "scan"): no constructor, and no field is parsed.
     skill = Skill.__new__(Skill)
     skill._name, skill._description, skill._raw, skill._offset = match
@@ -802,7 +808,10 @@ def make_skill_from_match(location: SkillLocation, rel: str, match: QuickHead, i
 def make_skill_from_document(
     location: SkillLocation, rel: str, document: Head, identity: Identity | None, head: bytes = b""
 ) -> Skill:
-    """The skill behind a head that was parsed in full; ``head``: its bytes, to see later whether it has changed."""
+    """Return the skill behind a head that was parsed in full.
+
+    ``head``: its bytes, to see later whether it has changed.
+    """
     skill = Skill(document.front)
     skill._raw = head[: document.body_offset]
     skill._location = location
@@ -814,7 +823,7 @@ def make_skill_from_document(
 
 
 def make_remote_skill(location: SkillLocation, front: Frontmatter, issues: tuple[Issue, ...] = ()) -> Skill:
-    """A skill whose name and description a source has announced, and holds the rest."""
+    """Return a skill whose name and description a source has announced, and holds the rest."""
     skill = Skill(front)
     skill._location = location
     skill._issues = issues

@@ -288,7 +288,7 @@ def as_scope(given: str | None) -> SkillScope | None:
     try:
         return SkillScope(given)
     except ValueError:
-        raise_bad_argument("scope", 'is "project", "user" or None', given)
+        raise_bad_argument("scope", 'must be "project", "user" or None', given)
 
 
 class SkillLocation(NamedTuple):

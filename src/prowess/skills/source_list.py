@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def load_sources(sources: Iterable[SkillSource]) -> list[Catalog]:
-    """The catalogue of each source; raises ``SourceError`` that names the source by its place in the list."""
+    """Return the catalogue of each source; raises ``SourceError`` that names the source by its place in the list."""
     given = _check_sources(sources)
     _check_namespaces(given)
     for source in given:  # sources that wait for a server start first, so that they wait side by side
@@ -32,14 +32,14 @@ def load_sources(sources: Iterable[SkillSource]) -> list[Catalog]:
 
 
 def _check_sources(sources: Iterable[SkillSource]) -> tuple[SkillSource, ...]:
-    """The sources as a tuple; raises ``SourceError`` for a path, or anything without a ``load``, among them."""
+    """Return the sources as a tuple; raises ``SourceError`` for a path, or anything without a ``load``, among them."""
     if isinstance(sources, str | os.PathLike):
         raise_bad_argument(
-            "sources", "is a list of sources", sources, f"pass [Source.directory({show_path_argument(sources)})]"
+            "sources", "must be a list of sources", sources, f"pass [Source.directory({show_path_argument(sources)})]"
         )
     if not hasattr(sources, "__iter__"):
         raise_bad_argument(
-            "sources", "is a list of sources", sources, "pass [source]" if hasattr(sources, "load") else ""
+            "sources", "must be a list of sources", sources, "pass [source]" if hasattr(sources, "load") else ""
         )
     given = tuple(sources)
     for index, source in enumerate(given):
@@ -63,5 +63,5 @@ class SkillSource(Protocol):
     """A place that skills come from: anything with a ``load`` that gives a ``Catalog``."""
 
     def load(self) -> Catalog:
-        """The skills that are there now."""
+        """Return the skills that are there now."""
         ...

@@ -205,7 +205,7 @@ def _read_options(entry: dict[str, object], defaults: Mapping[str, Any]) -> dict
 
 def _read_word(value: object, key: str, _defaults: Mapping[str, Any]) -> str:
     if not isinstance(value, str):
-        raise_bad_argument(key, "is a string", value)
+        raise_bad_argument(key, "must be a string", value)
     return value
 
 
@@ -213,7 +213,7 @@ def _read_flag(value: object, key: str, _defaults: Mapping[str, Any]) -> bool:
     """Return a yes or a no. Our YAML reader gives every value as text, so words such as "on" are read here."""
     word = str(value).strip().lower()
     if word not in _TRUE_WORDS and word not in _FALSE_WORDS and key != "preload":
-        raise_bad_argument(key, "is true or false", value)
+        raise_bad_argument(key, "must be true or false", value)
     return word in _TRUE_WORDS
 
 
@@ -235,7 +235,7 @@ def _read_limits(value: object, key: str, defaults: Mapping[str, Any]) -> Limits
     if isinstance(value, Limits):
         return value
     if not isinstance(value, Mapping):
-        raise_bad_argument(key, "is a mapping of the limits to change", value)
+        raise_bad_argument(key, "must be a mapping of the limits to change", value)
     known = {field.name for field in fields(Limits)}
     unknown = next((name for name in value if name not in known), None)
     if unknown is not None:
@@ -260,7 +260,7 @@ def _read_number(value: object, key: str) -> float:
         with suppress(ValueError):
             return float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):  # a bool is an int for Python
-        raise_bad_argument(key, "is a number", value)
+        raise_bad_argument(key, "must be a number", value)
     return value
 
 

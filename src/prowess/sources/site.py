@@ -208,7 +208,7 @@ class _SiteFiles(RemoteFiles):
         return self._fetcher.limits
 
     def is_in_cache(self) -> bool:
-        """True when its SKILL.md can be read without asking the server."""
+        """Return whether its SKILL.md can be read without asking the server."""
         raise NotImplementedError
 
 
@@ -241,7 +241,7 @@ class _PinnedFile(_SiteFiles):
         return (NewFile(SKILL_FILE, self._fetch_bytes()),)
 
     def is_in_cache(self) -> bool:
-        """True when its SKILL.md can be read without asking the server."""
+        """Return whether its SKILL.md can be read without asking the server."""
         return self._fetcher.has_bytes(self._entry.digest)
 
     def _fetch_bytes(self) -> bytes:
@@ -328,5 +328,5 @@ class _ListedFiles(_SiteFiles):
         )
 
     def is_in_cache(self) -> bool:
-        """True when its SKILL.md can be read without asking the server."""
+        """Return whether its SKILL.md can be read without asking the server."""
         return self._fetcher.is_fresh(self._file_url(SKILL_FILE))

@@ -90,7 +90,7 @@ class Source:
         missing: Literal["ignore", "error"] = "ignore",
         limits: Limits | None = None,
     ) -> McpSource:
-        """The skills of an MCP server, named ``label:name``; each is read and checked when it is activated.
+        """Return the skills of an MCP server, named ``label:name``; each is read and checked when it is activated.
 
         ``command`` is a program to start, which sees a few environment variables and ``env``. Or ``url`` is the address
         of a server, and ``headers`` are sent to it alone. The tools that a skill names count only with an approval in
@@ -159,7 +159,7 @@ class Source:
         allow_rollback: bool = False,
         limits: Limits | None = None,
     ) -> UrlSource:
-        """The skills that a site publishes below ``/.well-known/``; each is fetched when it is activated.
+        """Return the skills that a site publishes below ``/.well-known/``; each is fetched when it is activated.
 
         ``prefetch`` fetches them all when the source is loaded. ``allow_private``, ``allow_http`` and
         ``allow_redirects_to`` (hosts) allow addresses that are refused otherwise. ``headers`` are sent to that site
@@ -194,7 +194,7 @@ class Source:
         missing: Literal["ignore", "error"] = "ignore",
         limits: Limits | None = None,
     ) -> GitSource:
-        """The skills of a git repository, fetched when the source is loaded, without an install.
+        """Return the skills of a git repository, fetched when the source is loaded, without an install.
 
         ``address`` is what ``prowess install`` takes, such as ``owner/name`` or ``https://…``. ``ref`` is a tag, a
         branch, a commit or a range of versions; ``""`` is the default branch. ``path`` is a folder in the repository.
@@ -216,7 +216,7 @@ class Source:
         missing: Literal["ignore", "error"] = "ignore",
         limits: Limits | None = None,
     ) -> OciSource:
-        """The skills of a repository in an OCI registry, fetched when the source is loaded, without an install.
+        """Return the skills of a repository in an OCI registry, fetched when the source is loaded, without an install.
 
         ``address`` is ``oci://HOST/REPOSITORY``, with ``:TAG`` or ``@sha256:…`` behind it or in ``ref``, which may also
         be a range of versions; ``""`` is the tag ``latest``. ``path`` is a folder in it. Logins are those of Docker.
@@ -239,7 +239,7 @@ class Source:
         user_dir: str | os.PathLike[str] | None = None,
         project_dir: str | os.PathLike[str] | None = None,
     ) -> InstalledSource:
-        """The skills of an install, ``@org/name[@version]``; one in the project counts before one of the user.
+        """Return the skills of an install, ``@org/name[@version]``; one in the project counts before one of the user.
 
         Another version than the one named makes only a warning. With ``verify="lock"``, a skill counts only while its
         files are what the lock file says.

@@ -91,7 +91,7 @@ def mistyping_forms(name: str) -> tuple[str, ...]:
 
 
 def _slip_forms(name: str) -> tuple[str, ...]:
-    """The name without case and separators, and this without each of its characters.
+    """Return the name without case and separators, and this without each of its characters.
 
     So two names share one that differ in one character, in two swapped neighbours, or in a separator and a character.
     """

@@ -41,7 +41,7 @@ class ToolsetOptions:
         check_count(self.budget, "budget", optional=True)
         check_count(self.max_bytes, "max_bytes", optional=True)
         if not (self.fork is None or self.fork == "host" or callable(self.fork)):
-            raise SourceError(f"fork is a callable, 'host' or None, not {self.fork!r}")
+            raise SourceError(f"fork must be a callable, 'host' or None, not {self.fork!r}")
         for name in ("hint_resources", "index_in_description", "hide_paths"):
             check_flag(getattr(self, name), name)
         for name, acts, what in (("fork", "fork", "runs skills as sub-agents"), ("scripts", "script", "runs scripts")):
@@ -59,7 +59,7 @@ class ToolsetOptions:
 
 
 def find_dialect(name: str) -> Dialect:
-    """Return the dialect of that name; raise ``SourceError`` where there is none."""
+    """Return the dialect with that name; raise ``SourceError`` where there is none."""
     check_text(name, "dialect")
     found = next((each for each in DIALECTS.values() if each.name == name), None)
     if found is None:
@@ -85,7 +85,7 @@ def check_counter(tokens: Callable[[str], int] | None) -> Callable[[str], int]:
     if tokens is None:
         return estimate_tokens
     if not callable(tokens):
-        raise SourceError(f"tokens is a function that counts the tokens of a string, or None, not {tokens!r}")
+        raise SourceError(f"tokens must be a function that counts the tokens of a string, or None, not {tokens!r}")
     try:
         hash(tokens)
     except TypeError:

@@ -317,7 +317,7 @@ class Toolset:
         return result
 
     def _find_named_skill(self, arguments: Arguments) -> str:
-        """Return the name of the skill that a call is about; ``""`` for none."""
+        """Return the name of the skill that a call is about, or ``""``."""
         try:
             name = parse_arguments(arguments).get(self._find_skill_parameter())
         except Exception:  # noqa: BLE001 - bad arguments, or code of the host's that fails: both are reported already

@@ -1,6 +1,6 @@
 """The console as an ASGI application: which address shows which page, which form makes which change, how it runs.
 
-To add a page: a module in ``pages/`` with a function that returns its view, a template of its name, and a route below.
+To add a page: a module in ``pages/`` with a function that returns its view, a template with that name, a route below.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def is_project(fields: Fields) -> bool:
     """Return whether a form names the project, and not the user; raise ``SkillError`` where it names neither."""
     scope = fields.get("scope")
     if scope not in {"project", "user"}:
-        raise SkillError(f"the scope is 'project' or 'user', not {scope[:40]!r}", code="bad-argument")
+        raise SkillError(f"the scope must be 'project' or 'user', not {scope[:40]!r}", code="bad-argument")
     return scope == "project"
 
 

@@ -99,7 +99,7 @@ class Library:
         To watch the folders of a large library takes longer than to read it, so the first page does not wait for it.
         What changed since that page is found as well: the live catalogue reads the files again.
         """
-        # Whoever comes while another thread begins already goes on with the catalogue of now.
+        # Whoever comes while another thread begins already goes on with the current catalogue.
         if self._follow is None or not self._follow_lock.acquire(blocking=False):
             return
         try:
@@ -114,12 +114,12 @@ class Library:
 
     @property
     def catalog(self) -> Catalog:
-        """The catalogue of now."""
+        """The current catalogue."""
         return self._source if isinstance(self._source, Catalog) else self._source.catalog
 
     @property
     def state(self) -> LibraryState:
-        """What is known about the skills of now, kept until the catalogue, a lock file, a grant or a check changes."""
+        """What is known about the current skills, kept until the catalogue, a lock file, a grant or a check changes."""
         with self._lock:
             catalog, marks = self.catalog, self._read_marks()
             state = self._state

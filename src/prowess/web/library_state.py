@@ -238,7 +238,7 @@ class LibraryState:
         return attribute in self.__dict__
 
     def forget_states(self, skill: Skill) -> None:
-        """Forget the lock state and the trust state of a skill, which are found out again from the files of now.
+        """Forget the lock state and the trust state of a skill, which are found out again from the current files.
 
         The page of a skill must not call files trusted that changed since, also in a console that watches nothing.
         """

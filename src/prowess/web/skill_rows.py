@@ -39,7 +39,7 @@ def make_skill_rows(catalog: Catalog) -> tuple[SkillRow, ...]:
 
 
 def make_shadowed_rows(catalog: Catalog) -> tuple[SkillRow, ...]:
-    """Return a row for each copy that lost to another skill of its name, by name."""
+    """Return a row for each copy that lost to another skill with its name, by name."""
     rows = [
         SkillRow(
             make_skill_id(lost.name, lost.location), lost.name, lost.location, "shadowed", lost.reason, lost.winner

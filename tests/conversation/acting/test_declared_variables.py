@@ -102,5 +102,5 @@ def test_a_variable_that_is_set_later_is_a_new_question(
 
 
 def test_other_words_for_env_are_refused() -> None:
-    with pytest.raises(prowess.SourceError, match='is a mapping of strings, or "declared"'):
+    with pytest.raises(prowess.SourceError, match='must be a mapping of strings, or "declared"'):
         Scripts(env="all")  # type: ignore[arg-type]

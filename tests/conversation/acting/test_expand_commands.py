@@ -670,7 +670,7 @@ def test_what_is_printed_in_a_fork_cannot_end_its_element(put: Put, begin: Begin
         "$0",
     ],
 )
-def test_what_a_person_says_is_no_part_of_a_command(arguments: str, put: Put, begin: Begin, work: Path) -> None:
+def test_what_a_person_says_is_not_part_of_a_command(arguments: str, put: Put, begin: Begin, work: Path) -> None:
     put("report", body='<!`printf "%s" "$ARGUMENTS"`>')
     assert f"<{arguments}>" in begin().expand(f"/report {arguments}")
     assert list(work.iterdir()) == []

@@ -421,7 +421,7 @@ def test_a_command_cannot_replace_the_prowess_that_runs_it(jail: Kind, work: Pat
         "mv .venv x; cp -r x .venv; rm -rf .venv/lib",
         "echo still works",
     )
-    # Python's own bytecode, written outside of the sandbox, is no attack.
+    # Python's own bytecode, written outside of the sandbox, is not an attack.
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     words = [work / ".venv/bin/python", "-c", RUN_COMMANDS, jail, *commands]
     done = subprocess.run(words, cwd=work, env=env, capture_output=True, check=True)
@@ -583,7 +583,7 @@ def test_a_script_cannot_change_the_grants_that_let_it_run(jail: Kind, acting: A
     assert (result.stdout, Path(before.path).read_text()) == ("ran\n", grants)
 
 
-def test_odd_names_and_loops_of_links_are_no_obstacle(jail: Kind, work: Path) -> None:
+def test_odd_names_and_loops_of_links_do_no_harm(jail: Kind, work: Path) -> None:
     put(work / "two\nlines/.git/config")
     put(work / "-x/.claude/a")
     (work / ".git").symlink_to(".git")
@@ -700,7 +700,7 @@ def test_a_folder_with_too_many_protected_entries_is_refused(jail: Kind, work: P
 
 
 @pytest.mark.parametrize("name", ["home/.config/prowess", "home/.local/state/prowess/x", "home/.cache/prowess/skills"])
-def test_a_folder_of_prowess_is_no_working_folder(jail: Kind, tmp_path: Path, name: str) -> None:
+def test_a_folder_of_prowess_is_not_a_working_folder(jail: Kind, tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir(parents=True)
     error = refuse(jail, tmp_path / name)
     assert (error.code, "Prowess's" in error.message) == ("unsafe-folder", True)
@@ -720,7 +720,7 @@ def test_a_command_cannot_reach_around_the_protection_from_a_second_sandbox(bwra
     assert all("root:" not in result.stdout for result in results)
 
 
-def test_folders_with_code_are_no_working_folders(jail: Kind, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_with_code_are_not_working_folders(jail: Kind, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = Path(prowess.__file__).parent
     for folder in (package, package / "agent", Path(sys.prefix), Path(sys.executable).parent, Path(os.__file__).parent):
         assert refuse(jail, folder).code == "unsafe-folder"

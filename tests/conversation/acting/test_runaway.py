@@ -122,7 +122,7 @@ def test_in_the_sandbox_no_process_is_left_and_every_run_returns_in_time(
 def test_without_a_namespace_every_run_returns_in_time(
     tmp_path: Path, marked: Marked, rng: random.Random, full: bool
 ) -> None:
-    """Commands: what they leave is no promise; that their caller waits no longer than the timeout is one."""
+    """Commands: what they leave is not a promise; that their caller waits no longer than the timeout is one."""
     late: list[str] = []
     for one in drawn(rng, RUNS_OF_FULL // 5 if full else RUNS // 2):
         argv, bounds = ["/bin/sh", "-c", one.code], ProcessLimits(min(one.seconds, 0.4), 1 << 16)

@@ -137,7 +137,7 @@ def test_a_runner_gets_the_hashed_files_the_limits_and_only_the_hosts_variables(
 
 
 @pytest.mark.parametrize("sandbox", ["auto", "bwrap", "landlock", "another"])
-def test_a_runner_is_no_sandbox_unless_it_is_named(sandbox: str) -> None:
+def test_a_runner_is_not_a_sandbox_unless_it_is_named(sandbox: str) -> None:
     with pytest.raises(SandboxError, match="sandbox='remote'") as caught:
         Scripts(sandbox=sandbox, runner=Recorder())
     assert caught.value.code == "no-sandbox"

@@ -87,7 +87,7 @@ def test_in_the_sandbox_a_signal_is_a_status_above_128(acting: Acting, bwrap: Ki
     assert acting.run("scripts/a.sh", "kill -TERM $$", sandbox=bwrap).status == 128 + 15
 
 
-def test_bytes_that_are_no_text_are_replaced(acting: Acting, kind: Kind) -> None:
+def test_bytes_that_are_not_text_are_replaced(acting: Acting, kind: Kind) -> None:
     result = acting.run("scripts/a.py", "import os\nos.write(1, b'a\\xff\\0b')\nos.write(2, b'\\xc0')", sandbox=kind)
     assert (result.stdout, result.stderr) == ("a\ufffd\0b", "\ufffd")
 
@@ -141,7 +141,7 @@ def test_input_that_is_neither_text_nor_bytes_is_refused(acting: Acting, given: 
     assert caught.value.code == "bad-argument"
 
 
-def test_an_argument_that_is_no_text_at_all_is_refused_with_an_error_of_ours(acting: Acting) -> None:
+def test_an_argument_that_is_not_text_at_all_is_refused_with_an_error_of_ours(acting: Acting) -> None:
     with pytest.raises(prowess.SandboxError):
         acting.run("scripts/a.py", SAY_ARGUMENTS, ["\ud800"])
 
@@ -173,7 +173,7 @@ def test_more_input_than_the_limit_is_refused(acting: Acting) -> None:
     assert caught.value.code == "bad-argument"
 
 
-def test_input_that_is_no_text_is_refused_with_an_error_of_ours(acting: Acting) -> None:
+def test_input_that_is_not_text_is_refused_with_an_error_of_ours(acting: Acting) -> None:
     with pytest.raises(prowess.SandboxError) as caught:
         acting.run("scripts/a.sh", "cat", stdin="\ud800")
     assert caught.value.code == "bad-argument"
@@ -272,7 +272,7 @@ def test_any_other_first_line_or_kind_is_refused(acting: Acting, script: str, co
     refusal(acting, f"scripts/{script}", "unknown-interpreter")
 
 
-def test_the_instructions_are_no_script(acting: Acting) -> None:
+def test_the_instructions_are_not_script(acting: Acting) -> None:
     refusal(acting, "SKILL.md", "unknown-interpreter")
 
 

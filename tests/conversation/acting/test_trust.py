@@ -421,12 +421,12 @@ DAMAGED = {
     "no grants": b'{"version": 1}',
     "no version": b'{"grants": []}',
     "a later version": json.dumps({"version": 2, "grants": [ROW], "more": 1}).encode(),
-    "grants that are no list": b'{"version": 1, "grants": 5}',
-    "a grant that is no object": b'{"version": 1, "grants": ["a"]}',
+    "grants that are not list": b'{"version": 1, "grants": 5}',
+    "a grant that is not an object": b'{"version": 1, "grants": ["a"]}',
     "a grant without a digest": b'{"version": 1, "grants": [{"name": "a"}]}',
     "a grant with more": json.dumps({"version": 1, "grants": [{**ROW, "more": 1}]}).encode(),
-    "a digest that is no text": json.dumps({"version": 1, "grants": [ROW, {**ROW, "digest": 5}]}).encode(),
-    "a name that is no text": json.dumps(
+    "a digest that is not text": json.dumps({"version": 1, "grants": [ROW, {**ROW, "digest": 5}]}).encode(),
+    "a name that is not text": json.dumps(
         {"version": 1, "grants": [ROW, {**ROW, "digest": "1" * 64, "name": None}]}
     ).encode(),
 }

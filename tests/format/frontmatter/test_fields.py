@@ -136,7 +136,7 @@ def test_tags_are_a_list_or_text_with_commas(value: Value, tags: tuple[str, ...]
 
 
 @pytest.mark.parametrize("value", [["a", "b"], {"x": "1"}, [], {}, {"é": ["漢"]}])
-def test_metadata_that_is_no_text_is_kept_as_json_with_a_finding(value: Value) -> None:
+def test_metadata_that_is_not_text_is_kept_as_json_with_a_finding(value: Value) -> None:
     front = build_frontmatter({"metadata": {"k": value, "t": "x"}}, {"metadata": 2, "metadata.k": 3})
     assert json.loads(front.metadata["k"]) == value
     assert front.metadata["t"] == "x"
@@ -145,14 +145,14 @@ def test_metadata_that_is_no_text_is_kept_as_json_with_a_finding(value: Value) -
 
 
 @pytest.mark.parametrize("value", ["text", ["a"]])
-def test_metadata_that_is_no_mapping_stands_in_extra(value: Value) -> None:
+def test_metadata_that_is_not_a_mapping_stands_in_extra(value: Value) -> None:
     front = build_frontmatter({"metadata": value})
     assert front.metadata == {}
     assert front.extra == {"metadata": value}
     assert [f.code for f in front.findings] == ["wrong-type"]
 
 
-def test_empty_metadata_is_no_finding() -> None:
+def test_empty_metadata_is_not_a_finding() -> None:
     assert build_frontmatter({"metadata": ""}).findings == ()
 
 

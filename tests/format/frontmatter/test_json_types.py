@@ -121,7 +121,7 @@ def test_each_version_of_yaml_is_a_reading() -> None:
         *(("map", {"a": False}), ("map", {}), ("none", 0), ("hex", 10), ("day", 2024), ("more", None)),
     ],
 )
-def test_a_value_that_is_no_reading_of_the_written_one_differs(key: str, value: Json) -> None:
+def test_a_value_that_is_not_a_reading_of_the_written_one_differs(key: str, value: Json) -> None:
     announced = {**parse_typed_frontmatter(head(FIELDS)), key: value}
     assert find_differing_fields(parse_styled_frontmatter(head(FIELDS)), announced) == (key,)
 

@@ -95,7 +95,7 @@ Stream = Seekable | Raw | OnlyReads
 KINDS: list[Callable[[bytes, int], Stream]] = [Seekable, Raw, OnlyReads, Piped]
 
 
-# Which of these is said about a first line that is no opener depends on how much of it a stream has given so far.
+# Which of these is said about a first line that is not an opener depends on how much of it a stream has given so far.
 NO_OPENER = frozenset(("no-frontmatter", "not-utf8", "control-character"))
 
 

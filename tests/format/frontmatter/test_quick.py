@@ -512,7 +512,7 @@ def test_a_skill_whose_text_holds_wide_blanks_has_all_its_fields(tmp_path: Path,
     assert skill.description == skill.frontmatter.description.strip() == skill.load().skill.description
 
 
-def test_a_description_of_wide_blanks_only_is_no_description(tmp_path: Path) -> None:
+def test_a_description_of_wide_spaces_only_is_not_a_description(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "SKILL.md").write_text('---\nname: a\ndescription: "\u3000"\n---\n# A\n', encoding="utf-8")
     catalog = prowess.scan(tmp_path)

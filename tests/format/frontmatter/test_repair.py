@@ -287,4 +287,4 @@ def test_every_repair_leaves_an_issue(rows: list[str]) -> None:
         found = parse_head(f"---\n{text}---\nbody\n".encode(), lenient=True, repair=True)
     except InvalidFrontmatterError:
         return
-    assert found.issues, "text that is no YAML was accepted in silence"
+    assert found.issues, "text that is not YAML was accepted in silence"

@@ -76,7 +76,7 @@ def test_without_repair_misplaced_frontmatter_is_refused(text: str) -> None:
         "    ---\n  name: a\n  description: b\n  ---\n",
     ],
 )
-def test_text_that_is_no_frontmatter_is_not_taken_for_it(text: str) -> None:
+def test_text_that_is_not_frontmatter_is_not_taken_for_it(text: str) -> None:
     with pytest.raises(NoFrontmatterError):
         parse_head(text.encode(), lenient=True, repair=True)
 

@@ -202,7 +202,7 @@ def _show_offer(offer: prowess.Offer, *, as_data: bool) -> int:
 
 
 def _note_local_path(source: str) -> None:
-    """Print a note if ``source`` is read as a repository, but a file or folder of that name is here as well.
+    """Print a note if ``source`` is read as a repository, but a file or folder with that name is here as well.
 
     Raises ``BadReferenceError`` for a name that can only be meant as a path, and says whether that path exists.
     """
@@ -213,14 +213,14 @@ def _note_local_path(source: str) -> None:
         spec = parse_source(source)
     except BadReferenceError as error:
         known = (
-            f"something of that name is here: write {with_dot_prefix(source)}"
+            f"something with that name is here: write {with_dot_prefix(source)}"
             if is_here
-            else "there is no file of that name here"
+            else "there is no file with that name here"
         )
         raise BadReferenceError(f"{error.message}; {known}", error.path, error.code) from None
     if is_here and not spec.local:
         printer.note(
-            f"{source} means {spec.address}; for the folder of that name here, write {with_dot_prefix(source)}"
+            f"{source} means {spec.address}; for the folder with that name here, write {with_dot_prefix(source)}"
         )
 
 

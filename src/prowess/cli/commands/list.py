@@ -132,7 +132,7 @@ def command(
     install, also of one that another tool recorded), shadowed (another copy of the name wins).
 
     --agents shows how each agent has each skill instead: linked, copied (files of its own), missing, shadowed (the
-    agent loads another skill of that name), edited (it differs from what was installed). It shows the agents with a
+    agent loads another skill with that name), edited (it differs from what was installed). It shows the agents with a
     folder in the project or in the home folder, those that skills are installed for, and those of --agent.
 
     --installed shows the installs instead: inside a project its installs, and elsewhere your own. It marks those that

@@ -197,7 +197,7 @@ def _report_conflicts(scope: InstallScope, details: MergeDetails, *, as_data: bo
 
 
 def _read_name(name: str) -> str:
-    """Return the name of a side that git gave; ``""`` for none. A git before 2.44 gives the placeholder itself."""
+    """Return the name of a side that git gave, or ``""``. A git before 2.44 gives the placeholder itself."""
     return "" if name.startswith("%") else " ".join(name.split())
 
 

@@ -64,7 +64,7 @@ def command(
 
 
 def _has_loaded_skill(result: TaskResult) -> bool:
-    """True when the model loaded the skill, into the conversation or as a child agent."""
+    """Return whether the model loaded the skill, into the conversation or as a child agent."""
     return bool(result.skills_loaded or result.forks)
 
 

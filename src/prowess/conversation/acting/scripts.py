@@ -61,7 +61,7 @@ class ScriptResult:
     sandbox: str
     """``bwrap``, ``landlock``, ``none``, or the name of the host's runner."""
     limit: LimitName = ""
-    """Which limit ended it: timeout, output, memory, processes, files, disk; ``""`` for none."""
+    """Which limit ended it: timeout, output, memory, processes, files, disk, or ``""``."""
     stdout_cut: bool = False
     stderr_cut: bool = False
     sandbox_gaps: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ class Scripts:
         if self.folder is not None:
             object.__setattr__(self, "folder", as_existing_folder(self.folder, "folder"))
         if not isinstance(self.env, Mapping) and self.env != "declared":
-            raise_bad_argument("env", 'is a mapping of strings, or "declared"', self.env)
+            raise_bad_argument("env", 'must be a mapping of strings, or "declared"', self.env)
         if self.runner is not None:
             check_runner(self.runner, self.sandbox)
         check_flag(self.network, "network")  # a string such as "no" would open the network

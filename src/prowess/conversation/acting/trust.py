@@ -105,7 +105,7 @@ class Trust:
         if isinstance(what, Skill):
             return self._record_grant(what, _digest_local_skill(what))
         if not isinstance(what, TrustRequest):
-            raise_bad_argument("what is granted", "is a prowess.Skill or a prowess.TrustRequest", what)
+            raise_bad_argument("what is granted", "must be a prowess.Skill or a prowess.TrustRequest", what)
         digest = _digest_local_skill(what.skill)
         # The digest in a request is not recorded unchecked: it may come from another process, and be of anything.
         if digest != what.digest:

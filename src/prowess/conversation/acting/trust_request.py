@@ -60,7 +60,7 @@ class TrustRequest:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], catalog: Catalog) -> TrustRequest:
-        """Return the request that ``to_dict`` wrote, about the skill of that name in ``catalog``.
+        """Return the request that ``to_dict`` wrote, about the skill with that name in ``catalog``.
 
         Raises ``UnknownSkillError`` where the catalogue has no such skill, ``NotTrustedError`` (code ``bad-request``)
         for anything that ``to_dict`` did not write.

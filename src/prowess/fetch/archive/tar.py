@@ -48,7 +48,7 @@ _IGNORED_PREFIXES = ("SCHILY.", "LIBARCHIVE.")
 
 
 def is_tar(data: bytes) -> bool:
-    """True when the bytes begin like a tar archive without compression."""
+    """Return whether the bytes begin like a tar archive without compression."""
     return data[_MAGIC_FIELD] in {_POSIX_MAGIC, _GNU_MAGIC}
 
 

@@ -245,7 +245,7 @@ class GitRemote(NamedTuple):
                 ) from None
 
     def has_ancestor(self, commit: str, ancestor: str) -> bool:
-        """True when ``ancestor`` is ``commit`` or in its history; both are whole ids.
+        """Return whether ``ancestor`` is ``commit`` or in its history; both are whole ids.
 
         Only the commits of the history are fetched, where the server can leave the files out. Raises ``GitError`` when
         it cannot be fetched within the limits.

@@ -129,7 +129,7 @@ class TemporaryRepository:
         return found
 
     def is_shallow(self) -> bool:
-        """True when only a part of the history was fetched."""
+        """Return whether only a part of the history was fetched."""
         return exists(os.path.join(self.folder, "shallow"))
 
     def run_offline(self, *args: str, printed: int | None = None) -> bytes:
@@ -244,5 +244,5 @@ def _parse_setting(printed: str) -> tuple[str, str]:
 
 
 def _is_encrypted(address: str) -> bool:
-    """True for an address to which passwords may be sent."""
+    """Return True for an address to which passwords may be sent."""
     return address.startswith("https://")

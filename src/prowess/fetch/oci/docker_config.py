@@ -50,7 +50,7 @@ def docker_config_path() -> str:
 
 
 def find_login(key: str, limits: Limits) -> Login | None:
-    """Return the login for a registry, which is ``host``, ``host:port`` or ``DOCKER_HUB_KEY``; ``None`` without one.
+    """Return the login for a registry, which is ``host``, ``host:port`` or ``DOCKER_HUB_KEY``, or ``None``.
 
     Raises ``FetchError`` for a ``config.json`` that cannot be read, and for a credential helper that fails.
     """

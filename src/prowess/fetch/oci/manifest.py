@@ -33,7 +33,7 @@ class Descriptor(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The name of the file that a blob is; ``""`` without one."""
+        """The name of the file that a blob is, or ``""``."""
         return self.annotations.get(TITLE, "")
 
 

@@ -249,7 +249,7 @@ _MISMATCH, _LOGIN = "digest-mismatch", "registry-login"
 
 
 def _is_safe(origin: Origin) -> bool:
-    """Whether a secret may be sent there."""
+    """Return whether a secret may be sent there."""
     return origin.scheme == "https" or is_loopback(origin.host)
 
 

@@ -130,7 +130,7 @@ def _check_mapping(given: Mapping[str, Any] | None, argument: str) -> dict[str, 
     try:
         return dict(given)
     except (TypeError, ValueError):
-        raise_bad_argument(argument, "is a mapping", given)
+        raise_bad_argument(argument, "must be a mapping", given)
 
 
 # -- what a file says --------------------------------------------------------------------------------------------------

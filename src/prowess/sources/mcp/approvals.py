@@ -50,7 +50,7 @@ class Approvals:
         return was_approved
 
     def is_approved(self, location: str, state: str) -> bool:
-        """True when a person approved the skill at ``location`` in this ``state`` of its files.
+        """Return whether a person approved the skill at ``location`` in this ``state`` of its files.
 
         An approval of another state ends here, so that it does not come back when the files do.
         """

@@ -64,7 +64,7 @@ _LOAD = ToolDefinition(
 def _answer_load(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     """Return the body, and a hint at its files."""
     name = required_text(arguments, "name")
-    refusal = _find_refusal(view, name, " — no SKILL.md of that name loads.")
+    refusal = _find_refusal(view, name, " — no SKILL.md with that name loads.")
     if refusal is not None:
         return refusal
     # This dialect's system knows no commands in instructions: they stay text.

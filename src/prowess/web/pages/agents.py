@@ -125,7 +125,7 @@ def _explain_absence(library: Library, state: LibraryState) -> list[str]:
 
 
 def _link_missing(agent: str, rows: Sequence[SkillCoverage]) -> str:
-    """Return the fields of the plan that links all installs of some rows which an agent misses; ``""`` for none."""
+    """Return the fields of the plan that links all installs of some rows which an agent misses, or ``""``."""
     installs = dict.fromkeys(row.install for row in rows if row.install and row.states[agent] == "missing")
     return _write_fields("link", [("install", install) for install in installs], agent) if installs else ""
 

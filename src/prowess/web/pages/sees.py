@@ -48,7 +48,7 @@ class SeesQuery:
     selector: str = "auto"
     budget: int | None = None
     skill: str = ""
-    """The name of the skill that is activated; ``""`` for none."""
+    """The name of the skill that is activated, or ``""``."""
     arguments: str = ""
     """What a person writes behind the name of that skill; without it the model loads the skill."""
     page: int = 1

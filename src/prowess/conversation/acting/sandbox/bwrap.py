@@ -30,7 +30,7 @@ _REMOUNT_READ_ONLY = ("--remount-ro", "/dev", "--remount-ro", "/")  # the mounts
 _WORK_AGAIN = "/prowess/check"
 """The working folder once more, read-only and without the mounts in it."""
 # Bubblewrap finds what it mounts by paths. A program that already runs in the same folder could swap one of them for a
-# link to a folder outside meanwhile, so each mount is compared with the entry of that name before anything runs.
+# link to a folder outside meanwhile, so each mount is compared with the entry with that name before anything runs.
 _COMPARE_MOUNTS = f"""
 left=$1; shift
 while [ "$left" -gt 0 ]; do

@@ -218,7 +218,7 @@ def has_distinct_keys(head: bytes, end: int) -> bool:
 
 
 def is_plain_utf8(raw: bytes) -> bool:
-    """Whether bytes are UTF-8 without the breaks and marks that YAML treats in its own way."""
+    """Return whether bytes are UTF-8 without the breaks and marks that YAML treats in its own way."""
     try:
         text = raw.decode()
     except UnicodeDecodeError:

@@ -25,7 +25,7 @@ _ITEM = rb"[A-Za-z0-9][\w()*./-]*+(?:[ :][\w()*./-]++)*+"
 
 @cache
 def _faultless_head() -> re.Pattern[bytes]:
-    """The pattern of heads without any finding, provided that the description is as it should be.
+    """Return the pattern of heads without any finding, provided that the description is as it should be.
 
     It is compiled on first use: a scan alone does without it (bench row "import and first scan").
     """
