@@ -219,20 +219,11 @@ class InstructionLoader:
         is_allowed_now = was_refused and (trust.is_trusted(skill) or self.consent.has_approval_for(skill))
         return None if was_revoked or is_allowed_now else decision._replace(grants_mark=grants)
 
-    def read_text(self, skill: Skill, *, whole: bool, run: bool = True) -> str:
-        """Return the body of a skill as the file has it now (``whole``: the whole file).
+    def expand_text(self, skill: Skill, *, whole: bool, run: bool = True) -> ExpandedText:
+        """Return the body of a skill as the file has it now (``whole``: the whole file), and where commands printed.
 
         Commands in the text run if the skill is trusted; ``run=False``: none runs.
         """
-        if run:
-            return self.expand_text(skill, whole=whole).text
-        return skill.label_text(skill.read_text() if whole else _read_body(skill))
-
-    def expand_text(self, skill: Skill, *, whole: bool) -> ExpandedText:
-        """Return the text that ``read_text`` returns, and where in it the output of commands is."""
-        text = skill.read_text() if whole else _read_body(skill)
-        if not may_have_commands(text):
-            return ExpandedText(skill.label_text(text))
 
         # Both take a skill, since the commands run from a private copy of it, which is read in its turn.
         def read_skill_text(source: Skill) -> str:
@@ -241,6 +232,9 @@ class InstructionLoader:
         def read_head(source: Skill) -> str:
             return source.read_text().removesuffix(_read_body(source))
 
+        text = read_skill_text(skill)
+        if not run or not may_have_commands(text):
+            return ExpandedText(skill.label_text(text))
         expanded = self._run_commands(skill, read_skill_text, begin=read_head if whole else None)
         text = skill.label_text(expanded.text)
         label_length = len(text) - len(expanded.text)

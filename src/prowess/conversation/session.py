@@ -494,7 +494,7 @@ class Session:
         rendered: list[str] = []
 
         def read_text(skill: Skill) -> None:
-            rendered.append(self.instructions.read_text(skill, whole=whole, run=run))
+            rendered.append(self.instructions.expand_text(skill, whole=whole, run=run).text)
 
         with self._report_refusals(name):
             skill = self._activate(ActivationRequest(name, moment, run=False), before_remembering=read_text).skill
@@ -645,7 +645,7 @@ class Session:
 
         Commands in the text run if the skill is trusted.
         """
-        return self.instructions.read_text(self.skill(name), whole=whole)
+        return self.instructions.expand_text(self.skill(name), whole=whole).text
 
     # -- sub-agents and other catalogues -----------------------------------------------------------------------------
 

@@ -111,10 +111,17 @@ def fit_listing(
 
 
 def fit_entries(
-    entries: list[ListingEntry], measure: Callable[[Sequence[ListingEntry]], int], budget: int
+    entries: list[ListingEntry],
+    measure: Callable[[Sequence[ListingEntry]], int],
+    budget: int,
+    *,
+    is_too_large: bool = False,
 ) -> list[ListingEntry]:
-    """Return entries that fit: themselves, or with shorter descriptions, or without any, or fewer of them."""
-    if all(measure(entries[:size]) <= budget for size in part_sizes(len(entries), budget)):
+    """Return entries that fit: themselves, or with shorter descriptions, or without any, or fewer of them.
+
+    ``measure`` returns the tokens of a listing. ``is_too_large``: the whole was counted before, and does not fit.
+    """
+    if not is_too_large and all(measure(entries[:size]) <= budget for size in part_sizes(len(entries), budget)):
         return entries
     bare = [(name, "", location) for name, _, location in entries]
     number = find_largest(len(bare), lambda number: measure(bare[:number]), budget)

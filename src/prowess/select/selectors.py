@@ -12,13 +12,7 @@ from inspect import isawaitable, iscoroutinefunction
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Protocol
 
-from prowess.arguments import (
-    check_callable,
-    check_count,
-    check_method,
-    check_texts,
-    raise_bad_argument,
-)
+from prowess.arguments import check_callable, check_count, check_method, check_texts, raise_bad_argument
 from prowess.errors import SourceError, log_host_error
 from prowess.search.terms import tags_of
 from prowess.skills.catalog import Catalog

@@ -263,7 +263,10 @@ class View:
         entries = make_entries(self.skills if skills is None else skills, has_location=has_location)
         count, shown = self.options.tokens, entries
         if self.left is not None:
-            shown = fit_entries(entries, lambda some: count(render(some)), self.left)
+            # Fast path of the bench row "prompt(), made for the first time": the whole was counted, and does not fit.
+            made = PROMPTS.find(self.moment.catalog, self._make_key(self.choice))
+            was_too_large = made is not None and made.is_whole_tried and self.options.budget is None and skills is None
+            shown = fit_entries(entries, lambda some: count(render(some)), self.left, is_too_large=was_too_large)
         text = render(shown)
         self.report = make_report(entries, shown, text, self.left, count)
         return text

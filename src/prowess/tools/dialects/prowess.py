@@ -133,10 +133,8 @@ _UNLOAD = ToolDefinition(
 def _answer_unload(view: View, arguments: Arguments) -> ToolResult:
     """Unload a skill, and return that it is put aside."""
     name = required_text(arguments, "name")
-    removed = deactivate_skill(view, name)
-    return ToolResult(
-        neutralize_tags(f"{to_one_line(name)} is put aside."), data={"skill": name, "removed_tools": list(removed)}
-    )
+    data = {"skill": name, "removed_tools": list(deactivate_skill(view, name))}
+    return ToolResult(neutralize_tags(f"{to_one_line(name)} is put aside."), data=data)
 
 
 def _define_file(view: View) -> ToolDefinition:
