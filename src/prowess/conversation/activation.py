@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from prowess.conversation.moment import make_filter_error
+from prowess.conversation.tool_rules import grant_tools
 from prowess.errors import MaxActiveError, NoFrontmatterError
 from prowess.format.commands import ExpandedText, may_have_commands
 from prowess.text.quantities import format_count
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.skills.skill import LoadedSkill, Skill
     from prowess.text.spans import Span
+
+    Read = Callable[[Skill], str]
 
 ALREADY_ACTIVE = "it was active already"
 CHANGE_UNKNOWN = f"{ALREADY_ACTIVE}; whether it has changed since could not be asked"
@@ -87,7 +90,8 @@ class ActiveSkill(NamedTuple):
     def with_ceiling(self, ceiling: ToolCeiling) -> ActiveSkill:
         """Return the active skill with the tools that a ceiling leaves it."""
         # Where no skill approves tools, no head is parsed for them.
-        return self._replace(tools=ceiling.grant(self.loaded.skill.allowed_tools) if ceiling.grants else ())
+        tools = grant_tools(self.loaded.skill.allowed_tools, ceiling.tools) if ceiling.grants else ()
+        return self._replace(tools=tools)
 
 
 class ActivationRequest(NamedTuple):
@@ -241,14 +245,7 @@ class InstructionLoader:
         outputs = tuple((begin + label_length, end + label_length) for begin, end in expanded.outputs)
         return replace(expanded, text=text, outputs=outputs)
 
-    def _run_commands(
-        self,
-        skill: Skill,
-        read: Callable[[Skill], str],
-        arguments: str = "",
-        *,
-        begin: Callable[[Skill], str] | None = None,
-    ) -> ExpandedText:
+    def _run_commands(self, skill: Skill, read: Read, arguments: str = "", begin: Read | None = None) -> ExpandedText:
         """Return what ``read`` gives, with its commands run if they may; each of them is reported as an event."""
         from prowess.conversation.acting.expand_commands import CommandExpander
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from prowess.arguments import check_instance, check_text, check_texts, raise_bad_argument
@@ -14,7 +14,6 @@ from prowess.conversation.tool_rules import (
     ALLOWED,
     NOT_MENTIONED,
     REFUSED,
-    intersect_ceilings,
     is_tool_match,
     judge_call,
     parse_tool_pattern,
@@ -114,15 +113,6 @@ class PreparedFork:
         if is_whole or any(pattern.inside is None for pattern in patterns):
             return (name,)
         return tuple(f"{name}({pattern.inside})" for pattern in patterns)
-
-
-def limit_fork_tools(prepared: PreparedFork, ceiling: Iterable[str] | None) -> PreparedFork:
-    """Return a fork without the tools beyond ``ceiling``; ``None`` means no ceiling."""
-    if ceiling is None:
-        return prepared
-    # An empty list would mean every tool of the parent, so a ceiling that leaves nothing is said by a flag.
-    tools = intersect_ceilings(prepared.allowed_tools or None, ceiling) or ()
-    return replace(prepared, allowed_tools=tools, allows_nothing=not tools)
 
 
 def fork_system_message(prepared: PreparedFork, attached_files: Iterable[str | os.PathLike[str]] = ()) -> str:

@@ -8,8 +8,9 @@ from functools import partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from prowess.conversation.fork import PreparedFork, find_body_start, limit_fork_tools
+from prowess.conversation.fork import PreparedFork, find_body_start
 from prowess.conversation.rendering import explain_arguments, fill_instructions, render_notes
+from prowess.conversation.tool_rules import intersect_ceilings
 from prowess.conversation.work_pools import get_pools
 from prowess.errors import SkillError
 from prowess.format.commands import ExpandedText
@@ -59,19 +60,22 @@ def prepare_fork(view: View, name: str, task: str, *, by_person: bool = False) -
         )
     body_start = 0 if skill.is_inline else None
     content = view.mask_text(_fill_content(view.mask_skill(fresh), expanded, body_start, task, view.project_folder))
-    toolsets = split_names(fresh.extra.get("toolsets")) or ()
-    prepared = PreparedFork(
+    tools, ceiling = fresh.allowed_tools, view.moment.ceiling
+    if ceiling.tools is not None:
+        tools = intersect_ceilings(tools or None, ceiling.tools) or ()
+    return PreparedFork(
         skill.name,  # the caller may have used another spelling of it
         task,
         content,
         fresh.model or "",
-        fresh.allowed_tools,
+        tools,
         body_start,
+        # An empty list would mean every tool of the parent, so a ceiling that leaves nothing is said by a flag.
+        allows_nothing=ceiling.tools is not None and not tools,
         # A ceiling bounds a skill that lists no tools, but that skill has asked for the approval of none.
-        grants_tools=view.moment.ceiling.grants and bool(fresh.allowed_tools),
-        toolsets=toolsets,
+        grants_tools=ceiling.grants and bool(fresh.allowed_tools),
+        toolsets=split_names(fresh.extra.get("toolsets")) or (),
     )
-    return limit_fork_tools(prepared, view.moment.ceiling.tools)
 
 
 def _fill_content(skill: Skill, expanded: ExpandedText, body_start: int | None, task: str, project: str) -> str:

@@ -174,10 +174,10 @@ def object_schema(
     return schema
 
 
-def text_schema(described: Mapping[str, str], *, closed: bool = False) -> dict[str, Any]:
-    """Return the schema of an object of strings, all of them required, each with its description."""
-    properties = {name: string_schema(description) for name, description in described.items()}
-    return object_schema(properties, tuple(described), closed=closed)
+def text_schema(required: Mapping[str, str], *, closed: bool = False, **optional: str) -> dict[str, Any]:
+    """Return the schema of an object of strings, each with its description."""
+    properties = {name: string_schema(description) for name, description in {**required, **optional}.items()}
+    return object_schema(properties, tuple(required), closed=closed)
 
 
 def sanitize_error(result: ToolResult) -> ToolResult:

@@ -156,13 +156,15 @@ def make_enum(view: View, names: Sequence[str], *, search: bool = False) -> dict
 
     There is none when an ``AutoSelector`` leaves out names: later requests bring others into the listing.
     """
-    if not 0 < len(names) <= MAX_ENUM_VALUES or (search and is_searchable(view)) or view.is_cut_by_selector:
+    is_cut_by_selector = view.choice.budget is not None and view.is_listing_cut
+    if not 0 < len(names) <= MAX_ENUM_VALUES or (search and is_searchable(view)) or is_cut_by_selector:
         return {}
     return {"enum": list(names)}
 
 
-def fork_parameters(name: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a tool that runs a skill as a sub-agent: ``name`` as given, and the task."""
+def fork_parameters(names: Mapping[str, Any] = {}) -> dict[str, Any]:
+    """Return the parameters of a tool that runs a skill as a sub-agent; ``names``: an ``enum`` of the skills."""
+    name = string_schema("The name of the skill to run in a forked context", **names)
     task = string_schema("A clear description of the task the skill should achieve")
     return object_schema({"name": name, "task": task}, ("name", "task"), closed=True)
 

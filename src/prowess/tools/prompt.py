@@ -280,16 +280,6 @@ class View:
             return self._find_whole(self.choice) is None
         return self.options.budget is not None and self.get_prompt(self.choice).report.is_cut
 
-    @property
-    def is_cut_by_selector(self) -> bool:
-        """Whether an ``AutoSelector`` leaves out something that the model may have."""
-        return self.choice.budget is not None and self.is_listing_cut
-
-    def count_missing_skills(self) -> int:
-        """Return how many skills the budget has kept out of the listing."""
-        chosen = self.choice.how == "chosen"
-        return len(self.findable) - len(self.report.shown) if chosen else len(self.report.omitted)
-
     def render_index(self) -> str:
         """Return the skills as plain lines."""
         if not self.skills:

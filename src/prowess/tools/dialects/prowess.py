@@ -73,7 +73,9 @@ def _render_prompt(view: View) -> str:
         if view.forks:
             blocks.append("A skill whose mode is forked runs as a sub-agent of its own: call run_skill instead.")
         blocks.append(view.fit_listing(lambda entries: _render_listing(entries, view.forks)))
-    if unlisted := view.count_missing_skills():
+    is_chosen = view.choice.how == "chosen"
+    unlisted = len(view.findable) - len(view.report.shown) if is_chosen else len(view.report.omitted)
+    if unlisted:
         blocks.append(f"{unlisted} more are not listed: find them with search_skills.")
     return "\n\n".join(blocks)
 
@@ -193,7 +195,7 @@ def _define_run(view: View) -> ToolDefinition:
     return ToolDefinition(
         "run_skill",
         "Run a skill whose mode is forked as a sub-agent of its own, and get its answer.",
-        fork_parameters(string_schema("The name of the skill to run in a forked context", **listed)),
+        fork_parameters(listed),
         parallel=False,
         read_only=False,
     )

@@ -10,14 +10,7 @@ from prowess.text.hidden_characters import to_one_line
 from prowess.text.markup import escape_attribute, escape_xml
 from prowess.tools.acting import run_skill
 from prowess.tools.arguments import optional_text
-from prowess.tools.definitions import (
-    ToolDefinition,
-    ToolResult,
-    error_result,
-    render_plain_error,
-    string_schema,
-    text_schema,
-)
+from prowess.tools.definitions import ToolDefinition, ToolResult, error_result, render_plain_error, text_schema
 from prowess.tools.dialect import Dialect, Tool, can_load_skills, fork_parameters, has_files, has_forks
 
 if TYPE_CHECKING:
@@ -111,7 +104,7 @@ def _answer_file(view: View, arguments: Mapping[str, Any]) -> ToolResult:
 _RUN = ToolDefinition(
     "run_skill",
     "Run a skill in a forked context with its own conversation history. A skill whose mode is forked runs only so.",
-    fork_parameters(string_schema("The name of the skill to run in a forked context")),
+    fork_parameters(),
     parallel=False,
     read_only=False,
     title="Run Skill",

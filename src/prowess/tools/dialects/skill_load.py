@@ -8,15 +8,7 @@ from prowess.errors import PathTraversalError, ResourceError, ResourceTooLargeEr
 from prowess.text.hidden_characters import to_one_line
 from prowess.text.markup import neutralize_tags
 from prowess.tools.arguments import optional_text, required_text
-from prowess.tools.definitions import (
-    ToolDefinition,
-    ToolResult,
-    error_result,
-    object_schema,
-    render_plain_error,
-    string_schema,
-    text_schema,
-)
+from prowess.tools.definitions import ToolDefinition, ToolResult, error_result, render_plain_error, text_schema
 from prowess.tools.dialect import Dialect, Tool, can_load_skills
 
 if TYPE_CHECKING:
@@ -105,15 +97,10 @@ def _render_resource_hint(name: str, resources: Resources) -> str:
 _RESOURCE = ToolDefinition(
     "skill_resource",
     "Read or list supporting files in a skill directory. Without `resource` it lists them.",
-    object_schema(
-        {
-            "name": string_schema("Skill name (must be allowlisted)."),
-            "resource": string_schema(
-                "Relative path under the skill directory (e.g. 'references/REFERENCE.md', 'scripts/extract.py'). "
-                "Leave it out to list the files."
-            ),
-        },
-        ("name",),
+    text_schema(
+        {"name": "Skill name (must be allowlisted)."},
+        resource="Relative path under the skill directory (e.g. 'references/REFERENCE.md', 'scripts/extract.py'). "
+        "Leave it out to list the files.",
     ),
 )
 
