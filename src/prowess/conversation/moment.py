@@ -142,7 +142,7 @@ class Moment:
 
     def passes(self, skill: Skill, filters: tuple[str, ...] | None = None) -> bool:
         """Return whether a skill is allowed, and all filters let it through, or all of those that are given."""
-        if (self.allowed is not None and skill.name not in self.allowed) or skill.name in self.off:
+        if (self.allowed is not None or self.off) and not self.is_allowed(skill.name):
             return False
         filters = self.filters if filters is None else filters
         # Most conversations have no filter: the virtual path of each skill is then not computed.
@@ -224,7 +224,7 @@ class Moment:
 
         A skill that needs a tool which the agent does not have is not for models either.
         """
-        return skill.model_invocable and skill.name not in self.explicit_only and not self.find_absent(skill)
+        return not self.find_absent(skill) and skill.model_invocable and skill.name not in self.explicit_only
 
     def find_absent(self, skill: Skill) -> tuple[str, ...]:
         """Return what a skill needs and the agent does not have, in words; ``()`` where that is unknown."""
