@@ -161,7 +161,7 @@ def test_every_extra_is_used_by_a_module_and_known_to_doctor(imports: ImportGrap
 
 USE_EACH_EXTRA = """
 import sys
-for module in ("mcp", "mcp_types", "watchfiles", "opentelemetry", "prowess_retriever", "nh3"):
+for module in ("mcp", "mcp_types", "watchfiles", "opentelemetry", "prowess_retriever", "nh3", "obstore"):
     sys.modules[module] = None  # as if it were not installed
 import prowess, prowess.mcp, prowess.web
 uses = {
@@ -171,6 +171,7 @@ uses = {
     "otel": lambda: prowess.otel.trace_events(),
     "semantic": lambda: prowess.scan(".").search("words", semantic=True),
     "web": prowess.web.check_extra,
+    "store": prowess.Source.site("s3://bucket", missing="error").load,
 }
 for name, use in uses.items():
     try:
@@ -185,7 +186,8 @@ def test_what_needs_a_missing_extra_says_which_one_and_how_to_add_it(tmp_path: P
         [sys.executable, "-c", USE_EACH_EXTRA], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
     )
     rows = [row.split("|") for row in done.stdout.splitlines()]
-    assert [name for name, _code, _message in rows] == ["mcp", "mcp of others", "watch", "otel", "semantic", "web"]
+    names = ["mcp", "mcp of others", "watch", "otel", "semantic", "web", "store"]
+    assert [name for name, _code, _message in rows] == names
     for name, code, message in rows:
         extra = name.split()[0]
         assert code == "missing-extra"

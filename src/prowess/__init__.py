@@ -101,6 +101,7 @@ if TYPE_CHECKING:
     from prowess.policy.files import current_policy, load_policy, use_policy
     from prowess.policy.rules import Policy
     from prowess.progress_steps import progress
+    from prowess.publishing.site import PublishedSkill, PublishReport, publish, unpublish
     from prowess.search.encoder import Encoder
     from prowess.select.auto import AutoSelector
     from prowess.select.budget import BudgetReport, listing_costs, render_catalog
@@ -193,6 +194,7 @@ _ROOMS = {
     "otel": "otel",
     "policy.files": "current_policy load_policy use_policy",
     "policy.rules": "Policy",
+    "publishing.site": "PublishReport PublishedSkill publish unpublish",
     "progress_steps": "progress",
     "conversation.acting.sandbox": "sandbox",
     "conversation.acting.runner": "RunnerResult ScriptJob ScriptRunner",
@@ -370,6 +372,8 @@ __all__ = [
     "PolicyError",
     "PreparedFork",
     "Preview",
+    "PublishReport",
+    "PublishedSkill",
     "Refreshed",
     "RerankSelector",
     "ResourceChangedError",
@@ -453,6 +457,7 @@ __all__ = [
     "parse_source",
     "preview",
     "progress",
+    "publish",
     "read_metadata",
     "render_catalog",
     "sandbox",
@@ -461,6 +466,7 @@ __all__ = [
     "subprocess_fork",
     "substitute",
     "unpack_into",
+    "unpublish",
     "use_policy",
     "validate",
     "watch",

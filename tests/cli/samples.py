@@ -75,6 +75,11 @@ def packed() -> None:
     prowess.write_packed(prowess.pack(SKILLS / "csv-report"), "packed.skill")
 
 
+def published() -> None:
+    """Publish a skill to a folder in the working folder."""
+    prowess.publish([SKILLS / "csv-report"], "./site", version="1.0")
+
+
 def granted() -> None:
     """Grant trust to folder-report."""
     prowess.Trust().grant(prowess.scan(SKILLS)["folder-report"])
@@ -142,6 +147,8 @@ SAMPLES: dict[str, Sample] = {
         before=(with_tasks,),
     ),
     "pack": Sample((str(SKILLS / "csv-report"),)),
+    "publish": Sample((str(SKILLS / "csv-report"), "--version", "1.0", "--to", "./site", "--yes")),
+    "unpublish": Sample(("csv-report@1.0", "--from", "./site", "--reason", "old", "--yes"), before=(published,)),
     "unpack": Sample(("packed.skill",), before=(packed,)),
     "find": Sample(("notes", "--index", "./elsewhere"), before=(another,)),
     "install": Sample(("./elsewhere/notes", "--project", "--yes"), before=(another,)),

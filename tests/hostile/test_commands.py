@@ -288,6 +288,12 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case(("pack", "elsewhere/notes", "-o", f"out{IN_NAME}/x.skill"), source),
         Case(("pack", "elsewhere/notes"), odd_source, seen=False),
     ),
+    "publish": (
+        Case(("publish", f"{SKILLS}/evil", "--version", "1", "--to", "./site", "--yes"), seen=False),
+        Case(("publish", "elsewhere/notes", "--version", "1", "--to", f"./out{IN_NAME}", "--dry-run"), source),
+        Case(("publish", f"evil{IN_NAME}@1", "--to", "./site"), seen=False),
+    ),
+    "unpublish": (Case(("unpublish", f"evil{IN_NAME}@1", "--from", "./site", "--reason", "x"), seen=False),),
     "unpack": (Case(("unpack", "evil.zip"), archive), Case(("unpack", f"a{IN_NAME}.zip"), good_archive, seen=False)),
     "install": (
         Case(("install", "./elsewhere/notes", "--project", "--yes"), source),

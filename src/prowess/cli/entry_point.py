@@ -85,6 +85,8 @@ COMMANDS = (
     _CommandEntry("eval", "eval", "test whether the queries of a skill's evals find it", "Write"),
     _CommandEntry("pack", "pack", "pack a skill into one file, with reproducible bytes", "Write"),
     _CommandEntry("unpack", "unpack", "unpack the skill in an archive into a folder", "Write"),
+    _CommandEntry("publish", "publish", "publish versions of skills to a folder, a bucket or a registry", "Write"),
+    _CommandEntry("unpublish", "unpublish", "withdraw published versions, or delete their bytes", "Write"),
     _CommandEntry("install", "install", "install skills from a repository, a folder or an archive", "Get"),
     _CommandEntry("find", "find", "find skills to install in your indexes", "Get"),
     _CommandEntry("remove", "remove", "remove installed skills", "Get"),

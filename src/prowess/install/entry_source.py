@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, get_args
 
 from prowess.addresses.address_check import check_address
+from prowess.addresses.skill_ref import is_commit
 from prowess.addresses.source_spec import STORE_SCHEMES, VERSIONED_KINDS, SourceKind, SourceSpec
 from prowess.errors import InstallError, NotInstalledError
 from prowess.files.paths import is_really_inside, relative_path
@@ -77,7 +78,9 @@ def spec_of_entry(entry: LockEntry, scope: InstallScope, *, ref: str = "") -> So
     # A lock file may have come with a clone: git must not be given an address that makes it run a program.
     if not local and kind in VERSIONED_KINDS:
         check_address(entry.source, ("https", "http", *(("ssh", "git") if kind == "git" else ("oci", *STORE_SCHEMES))))
-    version, base = ref if kind in VERSIONED_KINDS else "", scope.lock_folder if local else ""
+    # A site that was published keeps its earlier states, so that its skills can be had as they were locked.
+    has_version = kind in VERSIONED_KINDS or (kind == "index" and is_commit(ref))
+    version, base = ref if has_version else "", scope.lock_folder if local else ""
     return SourceSpec(kind, entry.source, org, name, version, entry.subpath, local=local, base=base)
 
 

@@ -8,9 +8,10 @@ import re
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
+from prowess.addresses.source_spec import VERSIONED_KINDS
 from prowess.errors import (
     BadReferenceError,
     FetchError,
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
     from prowess.lockfile.read import LockEntry
     from prowess.policy.rules import Policy
     from prowess.skills.catalog import Catalog
+    from prowess.sources.published.documents import ListedSkill
+    from prowess.sources.published.reader import PublishedSite, Selection
 
 
 _ARCHIVE_HOSTS = frozenset(
@@ -148,7 +151,7 @@ class SourceAccess(NamedTuple):
         policy.check_source(address)
         if spec.kind == "git":
             policy.check_ref(spec.ref, address, lambda: spec.ref in self.remote_for(spec).list_tags())
-        elif spec.kind == "oci":  # a tag without numbers, such as "latest", moves as a branch does
+        elif spec.kind in VERSIONED_KINDS:  # a tag or alias without numbers, such as "latest", moves as a branch does
             policy.check_ref(spec.ref, address, lambda: has_numbers(spec.ref))
         return policy
 
@@ -173,6 +176,8 @@ class SourceAccess(NamedTuple):
             with _as_unsafe_tree():
                 pulled = self.repository_for(spec).pull(spec.ref)
             yield SourceTree.in_memory(pulled.files, commit=pulled.digest)
+        elif spec.kind == "site" or (spec.kind == "index" and spec.ref):
+            yield _open_site(spec, self)
         else:
             with _name_token_variable(spec.address):
                 source_files = _read_archive(spec, self) if spec.kind == "archive" else _fetch_site(spec, self)
@@ -374,6 +379,57 @@ def _fetch_site(spec: SourceSpec, access: SourceAccess) -> SourceTree:
             raise error from None  # a person who named a site wants to know what is wrong with its index
 
 
+def _open_site(spec: SourceSpec, access: SourceAccess) -> SourceTree:
+    """Return the skills of a published site at a version or an alias; archives are fetched when files are read."""
+    from prowess.sources.published.source import open_site
+
+    address = local_path(spec) if spec.local else spec.address
+    is_web = address.startswith(("https://", "http://"))
+    with _name_token_variable(address):
+        site = open_site(
+            address,
+            local=spec.local,
+            allowed=_url_policy(access, address if is_web else ""),
+            headers=_token_headers(address) if is_web else None,
+            allow_rollback=access.allow_rollback,
+            limits=access.limits,
+        )
+        return _make_site_tree(site, site.select(spec.ref, spec.skills))
+
+
+def _make_site_tree(site: PublishedSite, selection: Selection) -> SourceTree:
+    files = _SiteContents(site, selection.skills)
+    return SourceTree(list(files.owners), (), files, commit=selection.pin, issues=selection.issues)
+
+
+class _SiteContents:
+    """The files of a published site by their paths; each archive is fetched when one of its files is read."""
+
+    def __init__(self, site: PublishedSite, skills: Iterable[ListedSkill]) -> None:
+        self._site = site
+        self.owners = {f"{skill.name}/{path}": skill for skill in skills for path in skill.files}
+        self._read: dict[str, dict[str, NewFile]] = {}
+
+    def prefetch(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            self._files_of(self.owners[path])
+
+    def read_files(self, paths: Sequence[str]) -> tuple[NewFile, ...]:
+        found = []
+        for path in paths:
+            inner = path.partition("/")[2]
+            found.append(self._files_of(self.owners[path])[inner]._replace(path=path))
+        return tuple(found)
+
+    def size_of(self, path: str) -> int:
+        return self.owners[path].files[path.partition("/")[2]].size
+
+    def _files_of(self, skill: ListedSkill) -> dict[str, NewFile]:
+        if skill.name not in self._read:
+            self._read[skill.name] = {file.path: file for file in self._site.read_files(skill)}
+        return self._read[skill.name]
+
+
 def _no_usable_skill_error(spec: SourceSpec, failures: Sequence[Issue]) -> InstallError:
     """Return the error for an index without a usable entry; it repeats the first reason."""
     message = f"{spec.address} publishes no skill that can be used"
@@ -386,24 +442,34 @@ def load_site_catalog(spec: SourceSpec, access: SourceAccess) -> Catalog:
     """The catalogue of a site: its index is fetched, and no skill. Raises ``FetchError`` when it has no index."""
     from prowess.sources.source import Source
 
-    source = Source.url(
-        spec.address,
-        allow_http="http" in access.schemes,
-        allow_private=access.allow_private,
-        allow_rollback=access.allow_rollback,
-        headers=_token_headers(spec.address),
-        missing="error",
-        limits=access.limits,
-    )
+    options = _site_options(spec, access)
+    source = Source.site(str(spec), **options) if spec.kind == "site" else Source.url(spec.address, **options)
     with use_policy(current_policy(access.policy_folder)):
         return source.load()
 
 
+def _site_options(spec: SourceSpec, access: SourceAccess) -> dict[str, Any]:
+    return {
+        "allow_http": "http" in access.schemes,
+        "allow_private": access.allow_private,
+        "allow_rollback": access.allow_rollback,
+        "headers": _token_headers(spec.address),
+        "missing": "error",
+        "limits": access.limits,
+    }
+
+
 def _fetch_index(spec: SourceSpec, access: SourceAccess) -> SourceTree:
     """Return all skills that the index of a site lists, each in a folder with its name."""
+    from prowess.sources.source import Source
+
+    source = Source.url(spec.address, **_site_options(spec, access))
+    with use_policy(current_policy(access.policy_folder)):
+        catalog = source.load()
+    if source.published is not None:
+        return _make_site_tree(source.published, source.published.select())
     max_bytes = access.limits.max_install_bytes
     files: list[NewFile] = []
-    catalog = load_site_catalog(spec, access)
     if not catalog:
         raise _no_usable_skill_error(spec, catalog.failures)
     for skill in report_steps(catalog.skills, lambda skill: skill.name):

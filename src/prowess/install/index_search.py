@@ -130,7 +130,7 @@ def _ask_index(address: str, access: SourceAccess) -> _IndexListing:
 
 
 def _list_index(spec: SourceSpec, access: SourceAccess) -> _IndexListing:
-    if spec.kind == "index":
+    if spec.kind in {"index", "site"}:
         catalog = load_site_catalog(spec, access)
         issues = (*catalog.failures, *select_stale_issues(catalog.issues))
         return _IndexListing([_to_listed_skill(skill, access.limits) for skill in catalog.skills], issues)

@@ -28,7 +28,10 @@ from prowess.skills.explanation import Place
 from prowess.skills.remote_files import RemoteFiles
 from prowess.skills.skill import make_remote_skill
 from prowess.skills.skill_files import SkillLocation
-from prowess.sources.site_index import INDEX_PATHS, list_states, read_index
+from prowess.sources.published.known_sites import KnownSites
+from prowess.sources.published.reader import PublishedSite, WebSite
+from prowess.sources.published.source import make_site_catalog
+from prowess.sources.site_index import INDEX_PATHS, SiteIndex, list_states, read_index
 
 if TYPE_CHECKING:
     import os
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.literals import OnDuplicate
     from prowess.skills.skill import Skill
-    from prowess.sources.site_index import SiteEntry, SiteIndex
+    from prowess.sources.site_index import SiteEntry
 
 
 _HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
@@ -72,6 +75,8 @@ class UrlSource:
         self._on_duplicate: OnDuplicate = on_duplicate
         self._allow_rollback = allow_rollback
         self._limits = limits or DEFAULT_LIMITS
+        self.published: PublishedSite | None = None
+        """The site with its versions, after it was loaded and where ``prowess publish`` wrote it."""
 
     def __repr__(self) -> str:
         """Show the address, without the query and the headers, which may be secrets."""
@@ -87,7 +92,13 @@ class UrlSource:
         policy.check_source(self._base)
         downloads = self._make_fetcher(self._allowed._replace(check=policy.check_source))
         try:
-            index, notes = self._fetch_index(downloads)
+            site = self._find_known_site(downloads)
+            index, notes = self._fetch_index(downloads) if site is None else (SiteIndex((), ()), [])
+            if index.is_published:
+                site = self._make_published(downloads)
+            self.published = site
+            if site is not None:
+                return make_site_catalog(site, site.select(), prefetch=self._prefetch)
         except FetchError as error:
             if self._missing == "error":
                 raise
@@ -96,6 +107,13 @@ class UrlSource:
         notes += index.issues
         skills = [self._make_skill(entry, downloads, notes) for entry in index.entries]
         return Catalog(skills, self._on_duplicate, issues=notes, places=[Place(self._base, found=len(skills))])
+
+    def _find_known_site(self, downloads: CachedFetcher) -> PublishedSite | None:
+        # Whoever changes the files of a site must not be able to take its root away unseen.
+        return self._make_published(downloads) if KnownSites().find(self._base) is not None else None
+
+    def _make_published(self, downloads: CachedFetcher) -> PublishedSite:
+        return PublishedSite(WebSite(self._base, downloads), self._limits, allow_rollback=self._allow_rollback)
 
     def _make_fetcher(self, allowed: UrlPolicy) -> CachedFetcher:
         if self._missing not in {"ignore", "error"}:

@@ -67,6 +67,8 @@ class SiteIndex(NamedTuple):
 
     entries: tuple[SiteEntry, ...]
     issues: tuple[Issue, ...]
+    is_published: bool = False
+    """Whether the site says that it has a root, which ``prowess publish`` wrote."""
 
 
 class _SiteEntryError(ValueError):
@@ -83,8 +85,10 @@ def read_index(body: bytes, url: str, limits: Limits, check: Callable[[str], obj
 
     Raises ``FetchError`` when the bytes are not an index, or one of an unknown version.
     """
-    rows, is_newer = _parse_rows(body, url, limits)
-    return _read_rows(rows, url, limits, _read_newer_entry if is_newer else _read_older_entry, check)
+    data = _parse_object(body, url, limits)
+    rows, is_newer = _find_rows(data, url, limits)
+    index = _read_rows(rows, url, limits, _read_newer_entry if is_newer else _read_older_entry, check)
+    return index._replace(is_published=data.get("site") == "../../")
 
 
 def list_states(body: bytes, limits: Limits) -> tuple[str, ...] | None:
@@ -93,16 +97,15 @@ def list_states(body: bytes, limits: Limits) -> tuple[str, ...] | None:
     An index has neither a number nor a date, so only its entries show that it is older.
     """
     try:
-        rows, _ = _parse_rows(body, "", limits)
+        rows, _ = _find_rows(_parse_object(body, "", limits), "", limits)
     except FetchError:
         return None
     entries = (row for row in rows if isinstance(row, dict))
     return tuple(f"{row.get('name')} {row['digest']}" for row in entries if isinstance(row.get("digest"), str))
 
 
-def _parse_rows(body: bytes, url: str, limits: Limits) -> tuple[list[Any], bool]:
+def _find_rows(data: Row, url: str, limits: Limits) -> tuple[list[Any], bool]:
     """Return the entries of an index as JSON, and whether the index is of version 0.2.0."""
-    data = _parse_object(body, url, limits)
     is_newer = "$schema" in data
     if is_newer and data["$schema"] != _SCHEMA:
         raise FetchError(

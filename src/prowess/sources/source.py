@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from prowess.sources.mcp.approvals import Approvals
     from prowess.sources.mcp.source import McpSource
     from prowess.sources.oci import OciSource
+    from prowess.sources.published.source import SiteSource
     from prowess.sources.site import UrlSource
 
 
@@ -181,6 +182,38 @@ class Source:
             cache_dir=as_optional_absolute(cache_dir, "cache_dir"),
             missing=missing,
             on_duplicate=on_duplicate,
+            allow_rollback=allow_rollback,
+            limits=limits,
+        )
+
+    @staticmethod
+    def site(
+        address: str,
+        ref: str = "",
+        *,
+        allow_private: bool = False,
+        allow_http: bool = False,
+        headers: Mapping[str, str] | None = None,
+        missing: Literal["ignore", "error"] = "ignore",
+        allow_rollback: bool = False,
+        limits: Limits | None = None,
+    ) -> SiteSource:
+        """The skills of a site that ``prowess publish`` wrote; each is fetched when it is activated.
+
+        ``address`` is ``https://…``, ``s3://…``, ``gs://…`` or ``az://…``, or the path of a folder. ``ref`` is a
+        version, a range of versions or an alias; ``""`` is the newest of each skill. The other keywords are those of
+        ``Source.url``. An object store needs the extra ``store``.
+        """
+        from prowess.fetch.url_policy import UrlPolicy
+        from prowess.sources.published.source import SiteSource
+
+        allowed = UrlPolicy(allow_private, allow_http)
+        return SiteSource(
+            address,
+            ref,
+            allowed=allowed,
+            headers=headers,
+            missing=missing,
             allow_rollback=allow_rollback,
             limits=limits,
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from prowess.addresses.source_spec import SITE_PREFIX
 from prowess.changes.trust import SHORT_DIGEST, prepare_grant
 from prowess.cli.change_flow import ChangeFlags, ChangeView, carry_out, yes_option
 from prowess.cli.command_class import CliCommand, CliGroup
@@ -55,6 +56,8 @@ def command() -> None:
 @json_option
 def _list_grants(*, as_data: bool) -> None:
     """List every grant, and whether the skill is still as it was granted."""
+    from prowess.sources.published.known_sites import KnownSites
+
     trust = Trust()
     grants = [(grant, _find_grant_state(grant)) for grant in trust.grants()]
     rows: list[tuple[Cell, ...]] = [
@@ -68,9 +71,18 @@ def _list_grants(*, as_data: bool) -> None:
         for grant, state in grants
     ]
     head = ("skill", "state", "digest", "granted", "where")
+    signers = [(f"{SITE_PREFIX}{address}", site.signer) for address, site in KnownSites().list_signed()]
+    signer_rows: list[tuple[Cell, ...]] = [((site, "name"), signer) for site, signer in signers]
     printer.print_answer(
-        lambda: {"path": trust.path, "grants": [{**asdict(grant), "state": state} for grant, state in grants]},
-        lambda: [Table(rows, head=head)] if rows else [line("Nothing is trusted.")],
+        lambda: {
+            "path": trust.path,
+            "grants": [{**asdict(grant), "state": state} for grant, state in grants],
+            "sites": [{"site": site, "signer": signer} for site, signer in signers],
+        },
+        lambda: [
+            *([Table(rows, head=head)] if rows else [line("Nothing is trusted.")]),
+            *([Line(), Table(signer_rows, head=("site", "key"))] if signer_rows else []),
+        ],
         as_data=as_data,
     )
 
@@ -145,8 +157,12 @@ def _complete_grant(_ctx: click.Context, _param: click.Parameter, incomplete: st
 def _revoke_trust(skills: tuple[str, ...], *, everything: bool, as_data: bool) -> int:
     """Revoke grants: name a skill, a digest, or the path of a SKILL.md.
 
+    site:ADDRESS forgets the key of a published site, so that the next one is taken as it is.
+
     Exit status 1: for at least one NAME there was no grant.
     """
+    from prowess.sources.published.known_sites import KnownSites
+
     trust = Trust()
     if not skills and not everything:
         raise click.UsageError("name a skill, or say --all")
@@ -157,7 +173,11 @@ def _revoke_trust(skills: tuple[str, ...], *, everything: bool, as_data: bool) -
         if everything
         else {n: _to_grant_key(n) for n in skills}
     )
-    counts = {name: trust.revoke(key) for name, key in wanted.items()}
+    sites = KnownSites()
+    counts = {
+        name: int(sites.forget(name.removeprefix(SITE_PREFIX))) if name.startswith(SITE_PREFIX) else trust.revoke(key)
+        for name, key in wanted.items()
+    }
     count = sum(counts.values())
     unknown = [] if everything else [name for name, number in counts.items() if not number]
     printer.print_answer(
