@@ -195,6 +195,7 @@ HINTS: dict[str, str] = {
     "bad-docker-config": "correct the file, or log in again with 'docker login HOST'; DOCKER_CONFIG names its folder",
     "credential-helper": "see what 'docker-credential-NAME list' says, or remove the helper from Docker's config.json",
     "bad-tag": "name the version with letters, digits, '.', '_' and '-', such as 1.2.0",
+    "unknown-tag": "name a tag that exists: oci://HOST/REPOSITORY:TAG; without one, 'latest' is meant",
     "bad-artifact": "name the address of a skill: an artifact or an image whose layers hold its files",
     "several-manifests": "name one of them by its digest: oci://HOST/REPOSITORY@sha256:…",
     "bad-layer": "push the skill again as a folder, with 'prowess publish' or 'oras push HOST/REPOSITORY:TAG FOLDER/'",

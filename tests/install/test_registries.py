@@ -192,7 +192,7 @@ def test_skills_of_a_registry_need_no_install(team: Team) -> None:
         pinned = Source.oci(team.address(), ref, allow_http=True, allow_private=True, path="pdf")
         assert pinned.load().load("pdf").instructions == "Second."
     gone = Source.oci(f"{team.address()}x", allow_http=True, allow_private=True).load()
-    assert [issue.code for issue in gone.issues] == ["unknown-version"]
+    assert [issue.code for issue in gone.issues] == ["unknown-tag"]
     for address, ref in [("https://x/y", ""), (f"{team.address()}:1.0.0", "1.1.0")]:
         with pytest.raises(prowess.SourceError):
             Source.oci(address, ref)

@@ -144,8 +144,9 @@ _SHORT_ID_LENGTH = 12
 
 
 def summarize_offer(offer: Offer) -> str:
-    """Return one line: the commit, its date, the number of skills and files, and the size."""
-    commit = f"commit {offer.commit[:_SHORT_ID_LENGTH]}" if offer.commit else ""
+    """Return one line: the commit or the digest, its date, the number of skills and files, and the size."""
+    kind = "commit" if offer.spec.kind == "git" else "digest"
+    commit = f"{kind} {offer.commit[:_SHORT_ID_LENGTH]}" if offer.commit else ""
     date = f"{offer.date:%Y-%m-%d}" if offer.date else ""
     size = format_count(offer.bytes, "byte")
     # A large source is fetched in part: until something is installed, the size is that of SKILL.md files alone.

@@ -232,7 +232,7 @@ class _EntrySource:
             commit, files = self._fetch(self._entry.ref)
         except SkillError as error:
             # A server that answers may still have the locked commit, although the version is gone.
-            is_away = isinstance(error, GitError | FetchError) and error.code != "unknown-version"
+            is_away = isinstance(error, GitError | FetchError) and error.code not in {"unknown-version", "unknown-tag"}
             return _Upstream(why_unasked=error.message, is_unreachable=is_away)
         return _Upstream(commit or digest_tree(files), files)
 

@@ -71,7 +71,7 @@ def unpack_zstd(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
     Raises ``MissingPackageError`` where neither Python (3.14 and later) nor a package unpacks zstd.
     """
-    zstd = _load_zstd()
+    zstd = load_zstd()
     engine = zstd.ZstdDecompressor()
     try:
         for chunk in chunks:
@@ -88,7 +88,8 @@ def unpack_zstd(chunks: Iterable[bytes]) -> Iterator[bytes]:
         raise BadStreamError("ends too soon")
 
 
-def _load_zstd() -> Any:
+def load_zstd() -> Any:
+    """Return the module that unpacks zstd; raises ``MissingPackageError`` where there is none."""
     for name in ("compression.zstd", "backports.zstd"):
         with suppress(ImportError):
             return importlib.import_module(name)

@@ -113,11 +113,11 @@ class Repository:
         return tag
 
     def _make_version_error(self, what: str) -> FetchError:
-        message = f"{self._registry.address} has no version {what}"
-        if not what.startswith("sha256:"):
-            tags = [*self.list_tags()]
-            message += f"; it has {join_first(tags, _MAX_NAMED_TAGS)}" if tags else "; there is nothing at this address"
-        return FetchError(message, code="unknown-version")
+        if what.startswith("sha256:"):
+            return FetchError(f"{self._registry.address} does not have {what}", code="unknown-version")
+        tags = [*self.list_tags()]
+        there = f"it has {join_first(tags, _MAX_NAMED_TAGS)}" if tags else "there is nothing at this address"
+        return FetchError(f"{self._registry.address} has no tag {what}: {there}", code="unknown-tag")
 
     def _list_layers(self, found: _Found) -> Sequence[Descriptor]:
         manifest = parse_manifest(found.data, found.media_type, self._registry.address)
