@@ -77,6 +77,25 @@ def test_a_refusal_is_a_span_with_an_error(toolset: prowess.Toolset, spans: Span
     assert (span.attributes or {})["error.type"] == "unknown-skill"
 
 
+@pytest.mark.parametrize(("status", "failed"), [(0, False), (3, True)])
+def test_a_script_is_a_span_with_its_status(
+    folder: Path, provider: TracerProvider, spans: Spans, tmp_path: Path, status: int, *, failed: bool
+) -> None:
+    (folder / "scripts").mkdir()
+    (folder / "scripts/end.py").write_text("import sys\nsys.exit(int(sys.argv[1]))\n", encoding="utf-8")
+    trust = prowess.Trust(tmp_path / "trust.json", policy="granted")
+    session = prowess.Session(prowess.scan(folder.parent), trust=trust, on_event=otel.trace_events(provider))
+    trust.grant(session.skill("pdf"))
+    toolset = prowess.Toolset(session, scripts=prowess.Scripts("none"))
+    toolset.call("run_skill_script", {"name": "pdf", "script": "scripts/end.py", "args": [str(status)]})
+    span = spans()["skill ran"]
+    attributes = span.attributes or {}
+    names = ("prowess.script", "prowess.script.status", "prowess.script.sandbox")
+    assert [attributes[name] for name in names] == ["scripts/end.py", str(status), "none"]
+    assert (span.status.status_code is StatusCode.ERROR) == failed
+    assert attributes.get("error.type") == ("script-failed" if failed else None)
+
+
 def test_a_decision_of_a_person_is_a_span_that_says_how_long_it_counts(
     folder: Path, provider: TracerProvider, spans: Spans, tmp_path: Path
 ) -> None:

@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 
 _OPERATION = "gen_ai.operation.name"
 _EXECUTE_TOOL = "execute_tool"
+_SCRIPT_NAMES = {
+    "script": "prowess.script",
+    "status": "prowess.script.status",
+    "sandbox": "prowess.script.sandbox",
+    "limit": "prowess.script.limit",
+}
 _NANOSECONDS = 1_000_000_000
 _MAX_NAME_CHARS = 128
 _MAX_VALUE_CHARS = 4_096  # as long as a path may be
@@ -51,6 +57,8 @@ def trace_events(tracer_provider: TracerProvider | None = None) -> OnEvent:
         span = tracer.start_span(f"skill {event.kind}", start_time=began, attributes=_event_attributes(event))
         if event.decision == "refused":
             _mark_failure(span, str(event.detail.get("code", "refused")))
+        elif event.kind == "ran" and (event.detail.get("status") or event.detail.get("limit")):
+            _mark_failure(span, str(event.detail.get("limit") or "script-failed"))
         span.end(ended)
 
     return record
@@ -116,7 +124,9 @@ def _event_attributes(event: Event) -> dict[str, str]:
     decision = {"prowess.decision": event.decision} if event.decision else {}
     session = {"gen_ai.conversation.id": event.session} if event.session else {}
     scope = {"prowess.scope": str(event.detail["scope"])} if "scope" in event.detail else {}
-    return {**_skill_attributes(event), **session, "prowess.event.kind": event.kind, **decision, **scope}
+    names = _SCRIPT_NAMES.items() if event.kind == "ran" else ()
+    ran = {name: _shorten(str(event.detail[key]), _MAX_VALUE_CHARS) for key, name in names if event.detail[key] != ""}
+    return {**_skill_attributes(event), **session, "prowess.event.kind": event.kind, **decision, **scope, **ran}
 
 
 def _skill_attributes(event: Event) -> dict[str, str]:

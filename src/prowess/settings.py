@@ -108,6 +108,7 @@ SETTINGS = (
         "the address of a server that speaks OpenAI's protocol, for the model",
         project_may_set=False,
     ),
+    SettingSpec("timeout", "count", None, "how many seconds one request to a model may take"),
     SettingSpec(
         "sandbox",
         "text",

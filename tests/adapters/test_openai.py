@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from prowess import FetchError, SourceError
+from prowess import SourceError
 from prowess.adapters.openai import ChatReader
 from prowess.adapters.responses_format import ResponsesFormat
 from tests.adapters import message_checks as checks
@@ -21,6 +21,7 @@ require_framework("openai")
 from prowess.adapters.openai import Skills
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.fake_models import Reply
@@ -332,8 +333,16 @@ def test_calls_of_streams_are_told_apart_however_a_server_numbers_them() -> None
 
 
 def test_response_that_failed_is_an_error() -> None:
-    with pytest.raises(FetchError, match="overloaded"):
-        ResponsesFormat().read_reply({"status": "failed", "error": {"message": "overloaded"}})
+    failed = {"status": "failed", "error": {"message": "overloaded", "code": "server_error"}}
+    reader = ResponsesFormat().open_reader()
+    ways: list[Callable[[], object]] = [
+        lambda: ResponsesFormat().read_reply(failed),
+        lambda: reader.read_event({"type": "error", "message": "overloaded", "code": "server_error"}),
+    ]
+    for fail in ways:
+        with pytest.raises(load_framework().APIError, match="overloaded") as caught:
+            fail()
+        assert caught.value.code == "server_error"  # whoever catches the client's errors catches these
 
 
 def test_example_runs(library: Path) -> None:

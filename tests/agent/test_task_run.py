@@ -460,3 +460,25 @@ def test_tool_that_the_agent_does_not_have_is_a_mistake(scene: Scene) -> None:
 def test_saved_session_comes_back_with_the_messages(scene: Scene) -> None:
     first = scene.run(script(call("load_skill", name="greet"), "Hello."))
     assert any("greet" in str((message.metadata or {}).get("prowess", "")) for message in first.messages)
+
+
+def test_a_refusal_of_the_server_is_not_for_another_try(scene: Scene) -> None:
+    with provide(play(Failure(400))) as provider:
+        result = scene.run(loopback(provider))
+    assert result.error is not None
+    assert result.error.code == "model-refused"
+    assert "again later" not in result.error.hint
+
+
+def test_a_refused_key_is_named_by_its_variable(scene: Scene) -> None:
+    with provide(play(Failure(401))) as provider:
+        result = scene.run(loopback(provider))
+    assert result.error is not None
+    assert result.error.message.endswith("(the key is in PROWESS_API_KEY)")
+
+
+def test_a_request_that_takes_too_long_ends_the_run(scene: Scene) -> None:
+    with provide(play(Slow(Text("Late.")))) as provider:
+        result = scene.run(loopback(provider), request_seconds=0.2)
+    assert result.error is not None
+    assert (result.status, result.error.code) == ("failed", "model-failed")

@@ -184,11 +184,20 @@ def test_descriptions_that_say_the_same_are_found(tmp_path: Path) -> None:
     put(tmp_path, "two", said)
     put(tmp_path, "three", said.replace("twice", "again"))
     put(tmp_path, "four", "Waters the plants in the office when nobody else is there to do it.")
-    assert sorted(codes(prowess.check(tmp_path))) == [
-        "confusing-description",
-        "confusing-description",
-        "duplicate-description",
-    ]
+    report = prowess.check(tmp_path)
+    assert codes(report) == ["confusing-description"]  # one for all three, not one for each pair
+    (issue,) = report.findings
+    assert "'one'" in issue.message
+    assert issue.message.endswith("; as do two")
+
+
+def test_a_hundred_similar_descriptions_are_one_warning_for_each_group(tmp_path: Path) -> None:
+    for number in range(100):
+        put(tmp_path, f"tax-{number}", f"Fills in forms of the tax office for small companies and checks sum {number}.")
+        put(tmp_path, f"pot-{number}", f"Waters the plants in the office when nobody else is there at {number}.")
+    found = [issue for issue in prowess.check(tmp_path).findings if issue.code == "confusing-description"]
+    assert len(found) == 2
+    assert all("and 93 more" in issue.message for issue in found)
 
 
 def test_at_most_so_many_skills_are_compared(tmp_path: Path) -> None:

@@ -42,6 +42,15 @@ def test_a_session_has_these_public_names_and_parts(catalog: prowess.Catalog) ->
     assert sorted(name for name in vars(Session(catalog)) if not name.startswith("_")) == PARTS.split()
 
 
+def test_a_restored_session_reports_no_second_activation(catalog: prowess.Catalog) -> None:
+    events: list[prowess.Event] = []
+    session = Session(catalog, on_event=events.append)
+    session.activate("pdf")
+    again, _ = Session.restore(catalog, session.save(), on_event=events.append)
+    again.activate("release")
+    assert [(event.kind, event.skill) for event in events] == [("activated", "pdf"), ("activated", "release")]
+
+
 def test_a_conversation_begins_with_nothing_active_and_everything_in_its_index(catalog: prowess.Catalog) -> None:
     session = Session(catalog)
     assert (session.active_skills, session.active_tools) == ((), ())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from prowess.adapters.message_types import ModelCall, ModelReply, Usage, parse_object
-from prowess.errors import FetchError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,10 +34,9 @@ class ResponsesFormat:
         return {**request, "stream": True} if is_stream else request
 
     def read_reply(self, response: Message) -> ModelReply:
-        """Return a whole response in the terms of the loop; raises ``FetchError`` for one that failed."""
+        """Return a whole response in the terms of the loop; raises the client's ``APIError`` for one that failed."""
         if response.get("status") in ("failed", "cancelled"):
-            why = (response.get("error") or {}).get("message") or response["status"]
-            raise FetchError(f"the provider could not answer: {why}")
+            raise _make_error(response.get("error") or {"message": response["status"]})
         items = response.get("output") or []
         calls = tuple(_read_call(item) for item in items if item["type"] == "function_call")
         parts = [part for item in items if item["type"] == "message" for part in item["content"]]
@@ -79,6 +77,8 @@ class ResponsesReader:
 
     def read_event(self, event: Message) -> str:
         """Take the next event; return the text that it adds."""
+        if event["type"] == "error":
+            raise _make_error(event)
         if event["type"] in _LAST_EVENTS:
             self._response = event["response"]
         return str(event["delta"]) if event["type"] in _TEXT_EVENTS else ""
@@ -86,6 +86,14 @@ class ResponsesReader:
     def finish_reply(self) -> Message | None:
         """Return the whole response; ``None`` when it did not come."""
         return self._response
+
+
+def _make_error(error: Message) -> Exception:
+    """Return what the client raises where a response fails; it has no request, since that was answered."""
+    from openai import APIError
+
+    message = f"the provider could not answer: {error.get('message') or error.get('code')}"
+    return APIError(message, cast("Any", None), body=error)
 
 
 def _find_ending(response: Message, is_refusal: bool) -> ReplyEnding:  # noqa: FBT001 - named by its type

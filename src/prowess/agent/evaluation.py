@@ -86,6 +86,7 @@ class EvalOptions:
     sandbox: Kind = "auto"
     max_turns: int = DEFAULT_LIMITS.max_agent_turns
     max_tokens: int = DEFAULT_LIMITS.max_agent_tokens
+    request_seconds: int | None = None
     budget: int | None = None
     window: int | None = None
     """The tokens of the selected listing, and the context window that it takes a part of: as for ``AutoSelector``."""
@@ -362,6 +363,7 @@ class Evaluation:
             options.sandbox,
             max_turns=self._count_turns(arm),
             max_tokens=options.max_tokens - self._spent,
+            request_seconds=options.request_seconds,
             selector=None if arm == "full" else self._make_selector(),
             budget=None if arm == "full" else options.budget,
             filter=options.filter,

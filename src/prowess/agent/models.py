@@ -113,6 +113,9 @@ def _explain_refusal(name: str, message: str) -> ModelError:
 
 _MAX_ERROR_CHARS = 500
 _UNAUTHORIZED = frozenset((401, 403))
+_BAD_REQUEST, _SERVER_ERROR = 400, 500
+_TEMPORARY = frozenset((408, 409, 425, 429))
+"""Statuses of a refusal that another try may not meet."""
 _CLIENTS = frozenset(("openai", "anthropic", "httpx", "httpx2", "httpcore", "httpcore2", "anyio"))
 """The packages whose errors are about a provider or the network."""
 
@@ -155,13 +158,30 @@ def explain_failure(error: Exception, model: Model) -> SkillError:
     name = model.model_name
     said = hide_keys(scrub_text(" ".join(_read_message(error).split())))[:_MAX_ERROR_CHARS]
     if isinstance(error, ModelHTTPError):
-        code = "no-model-key" if error.status_code in _UNAUTHORIZED else "model-failed"
-        return ModelError(f"the server of {name} answered with status {error.status_code}: {said}", code=code)
+        return _explain_status(f"the server of {name} answered with status {error.status_code}: {said}", error, model)
     if isinstance(error, UnexpectedModelBehavior):
         return ModelError(f"{name} did not answer as a model should: {said}")
     if isinstance(error, ModelAPIError):
         return ModelError(f"{name} could not be reached, or its answer was cut: {said}")
     return ModelError(f"{name} failed: {said or type(error).__name__}")
+
+
+def _explain_status(message: str, error: ModelHTTPError, model: Model) -> ModelError:
+    status = error.status_code
+    if status in _UNAUTHORIZED:
+        variable = _name_key_variable(model)
+        return ModelError(f"{message} (the key is in {variable})" if variable else message, code="no-model-key")
+    is_refused = _BAD_REQUEST <= status < _SERVER_ERROR and status not in _TEMPORARY
+    return ModelError(message, code="model-refused" if is_refused else "model-failed")
+
+
+def _name_key_variable(model: Model) -> str:
+    """Return the name of the variable with the key for a model's server; ``""`` for a model without a server."""
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+    if isinstance(model.provider, OpenAICompatibleProvider):
+        return KEY_VARIABLE
+    return "" if model.provider is None else f"{model.system.partition('-')[0].upper()}_API_KEY"
 
 
 _MAX_BYTES_PER_CHAR = 12  # a character outside the basic plane, escaped in JSON

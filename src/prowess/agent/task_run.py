@@ -93,6 +93,8 @@ class TaskOptions:
     sandbox: Kind = "auto"
     max_turns: int = DEFAULT_LIMITS.max_agent_turns
     max_tokens: int = DEFAULT_LIMITS.max_agent_tokens
+    request_seconds: int | None = None
+    """How long one request to the model may take; ``None``: as long as the client of the provider lets it."""
     selector: Selector | Literal["auto"] | None = "auto"
     budget: int | None = None
     filter: str = ""
@@ -222,11 +224,14 @@ class _TaskRun:
         )
         work = WorkFolder(options.folder, options.limits)
         own = OwnToolset(options.tools, work, self._scripts, gate, report.tell_child_call)
+        made = ModelSettings(cache=True)
+        if options.request_seconds:
+            made["timeout"] = options.request_seconds
         return Agent(
             self._model,
             instructions=INSTRUCTIONS,
             # Each turn repeats all that was said before: providers that can are asked to keep it.
-            model_settings=ModelSettings(cache=True),
+            model_settings=made,
             capabilities=[self._skills, ResolveModelId(self._resolve_model)],
             toolsets=[own],
             # A model that calls tools wrongly again and again is ended by the number of turns, like any other loop.

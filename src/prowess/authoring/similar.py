@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import Issue
+from prowess.text.quantities import join_first
 from prowess.text.spelling import mistyping_forms
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ _MIN_SHARED_WORDS = 0.8
 """The share of common words from which two descriptions are too similar. Measured on real collections: pairs above it
 are copies, translations of one template, or versions of each other."""
 _MIN_WORDS = 6  # shorter descriptions share words by chance
+_MAX_NAMED = 5  # further skills of a group
 _SAME = {
     "duplicate-description": "is the same as that of",
     "confusing-description": "says nearly the same as that of",
@@ -45,11 +47,47 @@ class SimilarPair(NamedTuple):
 
 
 def similar_issues(skills: Sequence[Skill], limits: Limits) -> Iterator[Issue]:
-    """Yield a warning for each pair of ``find_similar_pairs``, about the later skill of the two."""
+    """Yield a warning for each pair of ``find_similar_pairs``, about the later skill of the two.
+
+    Skills with similar descriptions are one group with one warning, however many pairs they make: it is about the pair
+    that was found first, and names the others.
+    """
+    described = []
     for pair in find_similar_pairs(skills, limits):
-        skill, field = pair.later, pair.field
-        line = skill.frontmatter.lines.get(field, 1)
-        yield Issue(pair.code, field, pair.describe(skill), skill.location, line, "warning")
+        if pair.field == "description":
+            described.append(pair)
+        else:
+            yield _make_issue(pair, pair.describe(pair.later))
+    for group in _group_pairs(described):
+        first = group[0]
+        named = {id(first.earlier), id(first.later)}
+        others = {id(each): each.name for pair in group for each in (pair.earlier, pair.later) if id(each) not in named}
+        more = f"; as do {join_first(sorted(others.values()), _MAX_NAMED)}" if others else ""
+        yield _make_issue(first, first.describe(first.later) + more)
+
+
+def _group_pairs(pairs: Sequence[SimilarPair]) -> Iterator[list[SimilarPair]]:
+    """Yield the pairs that hang together through skills that they share, in the order in which they were found."""
+    leaders: dict[int, int] = {}
+
+    def find_leader(skill: Skill) -> int:
+        key = id(skill)
+        while (above := leaders.setdefault(key, key)) != key:
+            leaders[key] = leaders[above]
+            key = leaders[key]
+        return key
+
+    for pair in pairs:
+        leaders[find_leader(pair.later)] = find_leader(pair.earlier)
+    groups: dict[int, list[SimilarPair]] = {}
+    for pair in pairs:
+        groups.setdefault(find_leader(pair.earlier), []).append(pair)
+    yield from groups.values()
+
+
+def _make_issue(pair: SimilarPair, message: str) -> Issue:
+    skill = pair.later
+    return Issue(pair.code, pair.field, message, skill.location, skill.frontmatter.lines.get(pair.field, 1), "warning")
 
 
 def find_similar_pairs(skills: Sequence[Skill], limits: Limits) -> Iterator[SimilarPair]:

@@ -185,6 +185,7 @@ def _make_options(settings: Settings, flags: EvaluationFlags, stack: ExitStack) 
         sandbox=settings.text("sandbox"),  # type: ignore[arg-type]  # one of its choices
         max_turns=flags.max_turns or DEFAULT_LIMITS.max_agent_turns,
         max_tokens=flags.max_tokens or DEFAULT_LIMITS.max_agent_tokens,
+        request_seconds=settings.number("timeout"),
         budget=settings.number("budget"),
         window=settings.number("window"),
         filter=settings.text("filter"),

@@ -37,6 +37,7 @@ class AgentFlags(NamedTuple):
 
     model: str | None
     base_url: str | None
+    timeout: int | None
     folder: str
     tools: str
     trust: Literal["ask", "granted", "never"]
@@ -46,9 +47,9 @@ class AgentFlags(NamedTuple):
     transcript: str | None
 
     @property
-    def settings(self) -> dict[str, str | None]:
+    def settings(self) -> dict[str, str | int | None]:
         """The flags that override settings, by the names of those."""
-        return {"model": self.model, "base_url": self.base_url, "sandbox": self.sandbox}
+        return {"model": self.model, "base_url": self.base_url, "sandbox": self.sandbox, "timeout": self.timeout}
 
 
 TRUST_CHOICES = ("ask", "granted", "never")
@@ -57,6 +58,9 @@ model_option = click.option(
 )
 base_url_option = click.option(
     "--base-url", metavar="URL", help="A server that speaks OpenAI's protocol; PROWESS_API_KEY has its key."
+)
+timeout_option = click.option(
+    "--timeout", type=click.IntRange(1), metavar="SECONDS", help="How long one request to the model may take."
 )
 sandbox_option = click.option(
     "--sandbox",
@@ -78,6 +82,7 @@ agent_options = group_options(
     AgentFlags,
     model=model_option,
     base_url=base_url_option,
+    timeout=timeout_option,
     folder=click.option(
         "--folder",
         type=click.Path(file_okay=False, exists=True),
@@ -209,6 +214,7 @@ def _make_options(settings: Settings, flags: AgentFlags, person: object) -> Task
         sandbox=settings.text("sandbox"),  # type: ignore[arg-type]  # one of its choices
         max_turns=flags.max_turns,
         max_tokens=flags.max_tokens,
+        request_seconds=settings.number("timeout"),
         selector=make_selector(settings),
         budget=settings.number("budget"),
         filter=settings.text("filter"),

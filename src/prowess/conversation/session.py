@@ -736,7 +736,8 @@ class Session:
         start = partial(cls.__init__, session, catalog, None, bounds.max_active, selector, bounds.filter, base_dir)
         start = partial(start, limits=limits, on_event=on_event, id=id, available_tools=available_tools)
         start(trust, command_env=command_env, explicit_only=hidden or ())
-        return session, tuple(reactivate_skills(save, partial(session.activate, run=False), widen=widen))
+        with session.events.mute("activated"):  # they were active all the time
+            return session, tuple(reactivate_skills(save, partial(session.activate, run=False), widen=widen))
 
 
 def check_catalog(catalog: Catalog | Live) -> None:
