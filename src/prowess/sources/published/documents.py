@@ -268,9 +268,10 @@ def _parse_skill(row: dict[str, Any]) -> ListedSkill:
         for path, (size, executable, digest) in row["files"].items()
     }
     texts = (row["name"], row["description"], row["version"])
-    if not all(isinstance(text, str) and "\0" not in text for text in texts) or type(row["size"]) is not int:
+    if not all(isinstance(text, str) and "\0" not in text for text in texts):
         raise ValueError("an entry is malformed")
-    if not is_usable_name(row["name"]) or not all(map(_HEX.fullmatch, (archive, tree))):
+    is_sized = type(row["size"]) is int and row["size"] >= 0
+    if not is_sized or not is_usable_name(row["name"]) or not all(map(_HEX.fullmatch, (archive, tree))):
         raise ValueError("an entry is malformed")
     return ListedSkill(row["name"], row["description"], row["version"], archive, row["size"], tree, files)
 
