@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # the tokens of two strings together are not the sum of their tokens.
 _MAX_FITTINGS = 6
 _NOT_BEST = "not among the best for the request"
+_NO_REPORT = BudgetReport("", None, ())
 
 
 class Prompt(NamedTuple):
@@ -76,10 +77,8 @@ class View:
     """The tokens that the listing may cost."""
     is_cut: bool = False
     """Whether the host lists the skills elsewhere, and has left some out."""
-
-    def __post_init__(self) -> None:
-        """Begin with the report of no listing."""
-        self.report = BudgetReport("", self.left, ())
+    report: BudgetReport = _NO_REPORT
+    """What the listing costs, once there is one."""
 
     # -- the skills --------------------------------------------------------------------------------------------------
 
@@ -145,14 +144,9 @@ class View:
             return self.choose(query)
         check_text(query, "query")
         choice = ListingChoice(budget=auto.budget if options.budget is None else options.budget)
-        if selector is auto:
-            return choice
-        reachable = self.session.find_reachable(selector, self.findable)
-        return (
-            choice
-            if len(reachable) == len(self.findable)
-            else choice._replace(names=tuple(skill.name for skill in reachable))
-        )
+        reachable = self.findable if selector is auto else self.session.find_reachable(selector, self.findable)
+        is_all = len(reachable) == len(self.findable)
+        return choice if is_all else choice._replace(names=tuple(skill.name for skill in reachable))
 
     def _measure(self, budget: int | None, skills: Sequence[Skill]) -> int:
         """Return the tokens that count against the budget when these skills are listed."""

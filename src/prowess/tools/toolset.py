@@ -276,12 +276,12 @@ class Toolset:
 
         try:
             result = await self._run_in_pool(partial(self._answer, name, arguments))
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, SkillError) as error:
             # The approval of this call must not be left for the next one that is equal.
             self.session.consent.withdraw_approvals(self._find_named_skill(arguments))
-            raise
-        except SkillError as error:  # the pool is busy: whatever else goes wrong is a result already
-            self.session.consent.withdraw_approvals(self._find_named_skill(arguments))
+            if not isinstance(error, SkillError):
+                raise
+            # The pool is busy: whatever else goes wrong is a result already.
             self.session.events.emit("refused", "", tool=_as_text(name), code=error.code)
             return self._describe_error(_as_text(name), error)
         runner = self._options.fork
