@@ -945,7 +945,7 @@ def test_a_child_process_that_fails_is_an_error_for_the_model(forking: prowess.D
 def test_a_child_of_what_is_not_a_fork_is_refused_where_it_is_made() -> None:
     toolset = prowess.Toolset(prowess.Session(prowess.Catalog()), fork="host")
     failed = toolset.prepare_fork("nope")
-    with pytest.raises(prowess.SourceError, match=r"prepared is a prowess\.PreparedFork or None"):
+    with pytest.raises(prowess.SourceError, match=r"prepared must be a prowess\.PreparedFork or None"):
         toolset.child(failed)  # type: ignore[arg-type]
 
 
