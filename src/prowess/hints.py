@@ -257,6 +257,7 @@ HINTS: dict[str, str] = {
     "bad-version": "name a tag, a branch or a whole commit id",
     "secret-in-address": "leave it out: git asks its credential helper; archives and sites get PROWESS_TOKEN_<HOST>",
     "already-installed": "update it, or install with replace=True",
+    "part-of-install": "name the install, or all of its skills; then install again, with --skill, what you keep",
     "not-installed": "install it first; list shows what is installed",
     "name-taken": "move it away or remove it; 'install' can also take its place, with replace=True",
     "near-name": "make sure that this is the skill you mean",

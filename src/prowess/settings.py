@@ -192,9 +192,10 @@ def load_settings(
     *,
     flags: Mapping[str, Value] | None = None,
     env: Mapping[str, str] | None = None,
+    project: bool = True,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Settings:
-    """Return every setting with the value that it has in a folder.
+    """Return every setting with the value that it has in a folder; ``project=False`` leaves a project's file out.
 
     ``flags`` are the values of the caller; ``None`` and ``()`` set nothing. With ``home`` given, no environment
     variable counts, unless ``env`` is given too. Raises ``SourceError`` for a value that makes no sense; a key that
@@ -208,8 +209,9 @@ def load_settings(
     settings = {spec.name: Setting(spec.name, spec.default, "default") for spec in SETTINGS}
     sets: dict[str, tuple[str, ...]] = {}
     steps = [
-        _read_file_settings(path, issues, sets, project=project, limits=limits)
-        for path, project in _find_files(here, house, variables)
+        _read_file_settings(path, issues, sets, project=root, limits=limits)
+        for path, root in _find_files(here, house, variables)
+        if project or not root
     ]
     flagged = {name: value for name, value in (flags or {}).items() if value not in (None, ())}
     for step in (*steps, _read_environment(variables), {n: _make_flag_setting(n, v) for n, v in flagged.items()}):

@@ -294,7 +294,20 @@ def test_an_install_is_removed_by_any_of_its_names(command: Command, project: Pa
 
 def test_a_skill_names_the_install_that_holds_it(command: Command, repository: Repository) -> None:
     command("install", repository.address, "--project", "--yes")
-    assert command("remove", "alpha", "--yes").report == "Removed @local/pair.\n"
+    assert command("verify").status == 0
+    assert "local/pair" in command("diff", "alpha").out
+
+
+def test_one_skill_of_several_is_not_removed_with_the_others(command: Command, repository: Repository) -> None:
+    command("install", repository.address, "--project", "--yes")
+    ran = command("remove", "alpha", "--yes")
+    assert (ran.status, "error[part-of-install]" in ran.err) == (3, True)
+    assert "alpha is installed with 1 other skill from one source (beta): '@local/pair' removes all of them" in ran.err
+    assert "--skill" in ran.err
+    assert "alpha" in command("list").out
+    assert command("remove", "alpha", "beta", "--yes").report == "Removed @local/pair.\n"
+    command("install", repository.address, "--project", "--yes")
+    assert command("remove", "pair", "--yes").report == "Removed @local/pair.\n"
 
 
 def test_sync_restores_what_changed_after_showing_it(command: Command, project: Path) -> None:

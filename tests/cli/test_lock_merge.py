@@ -310,8 +310,20 @@ def test_the_doctor_names_the_conflict_and_its_remedy(project: Path, command: Co
     assert (ran.status, "acme/alpha" in ran.out, "prowess lock --merge" in ran.out) == (1, True, True)
 
 
-@pytest.mark.parametrize("words", [("list",), ("sync",), ("show", "csv-report")], ids=" ".join)
-def test_a_manifest_in_conflict_is_told_by_every_command(
+@pytest.mark.parametrize("words", [("list",), ("show", "csv-report"), ("search", "csv")], ids=" ".join)
+def test_commands_that_show_what_there_is_go_on_with_a_manifest_in_conflict(
+    project: Path, command: Command, words: tuple[str, ...]
+) -> None:
+    text = "[settings]\n<<<<<<< HEAD\nproject = true\n=======\nproject = false\n>>>>>>> theirs\n"
+    (project / "prowess.toml").write_text(text, encoding="utf-8")
+    ran = command(*words)
+    assert (ran.status, "csv-report" in ran.out) == (0, True)
+    assert "warning: [manifest-conflict] prowess.toml is in conflict: it holds git's markers (line 2)" in ran.err
+    assert "keep in an editor" in ran.err
+
+
+@pytest.mark.parametrize("words", [("sync",), ("prompt",), ("call", "x"), ("verify",)], ids=" ".join)
+def test_commands_that_act_or_give_skills_to_a_model_refuse_a_manifest_in_conflict(
     project: Path, command: Command, words: tuple[str, ...]
 ) -> None:
     text = 'skills = [\n<<<<<<< HEAD\n  "./a",\n=======\n  "./b",\n>>>>>>> theirs\n]\n'

@@ -202,7 +202,7 @@ class _InstallNames:
 
         Raise ``NotInstalledError`` if it could mean several.
         """
-        bare, version = _split_version(written)
+        bare, version = split_version(written)
         # The whole name wins over a short name, and that over the name of a skill inside another install.
         matches = [bare] if bare in self._known else self._by_name.get(bare) or self._by_skill.get(bare) or []
         if len(matches) > 1:
@@ -216,7 +216,7 @@ class _InstallNames:
         return suggestion or (f"installed: {near}" if near else "")
 
 
-def _split_version(written: str) -> tuple[str, str]:
+def split_version(written: str) -> tuple[str, str]:
     """Return a name as a person wrote it, and the version in it."""
     if hide_secrets(written) != written:  # an address with a password: the error must not print it
         raise NotInstalledError(f"{show_address(written)} is not the name of an install")
@@ -231,7 +231,7 @@ def _not_installed_error(
     installer: Installer, written: str, location: Location, known: Sequence[_InstallNames]
 ) -> NotInstalledError:
     """Return the error for a name that no install of a location has; it says where there is one, if there is."""
-    bare, _ = _split_version(written)
+    bare, _ = split_version(written)
     elsewhere = suggest_other_location(installer, location)
     others = [installer.user if location == "project" else installer.project] if elsewhere else []
     if any(_InstallNames(installer, scope).find_ref(written) for scope in others):

@@ -10,6 +10,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
+from prowess.cli.issues import find_remedy
 from prowess.cli.lock_states import (
     LazyLockStates,
     suggest_sync,
@@ -48,7 +49,25 @@ _MAX_LISTED = 1000
 
 def load_cli_settings(**flags: Any) -> Settings:
     """Return the settings, overridden by the flags of the command line, and warn of mistakes in the files."""
-    settings = load_settings(flags=flags)
+    return _warn_of_mistakes(load_settings(flags=flags))
+
+
+def load_settings_to_show(**flags: Any) -> Settings:
+    """Return what ``load_cli_settings`` does, for a command that shows what there is and gives nothing to a model.
+
+    Where the project's settings are in conflict, such a command goes on without them.
+    """
+    try:
+        return load_cli_settings(**flags)
+    except SourceError as error:
+        if error.code != "manifest-conflict":
+            raise
+        printer.warn(f"[{error.code}] {error.message}; settings of the project do not count")
+        printer.note(f"  hint: {find_remedy(error.code)}")
+        return _warn_of_mistakes(load_settings(flags=flags, project=False))
+
+
+def _warn_of_mistakes(settings: Settings) -> Settings:
     for issue in settings.issues:
         printer.warn(f"{issue.path}: [{issue.code}] {issue.field} {issue.message}")
     return settings

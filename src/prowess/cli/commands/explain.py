@@ -15,7 +15,7 @@ from prowess.cli.render.printer import with_dot_prefix
 from prowess.cli.skill_lookup import (
     is_skill_folder,
     load_catalog,
-    load_cli_settings,
+    load_settings_to_show,
     note_folders_here,
     suggest_sync_for,
 )
@@ -54,7 +54,7 @@ def command(
 
     Exit status 1: there is no such skill.
     """
-    settings = load_cli_settings(**where)
+    settings = load_settings_to_show(**where)
     catalog = load_catalog(settings)
     # Only these need a conversation.
     has_more = query or settings.is_off(skill)

@@ -27,7 +27,7 @@ from prowess.cli.options import (
 )
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Span, Table, Title, line
-from prowess.cli.skill_lookup import LazyTrustStates, load_catalog, load_cli_settings, suggest_sync_for
+from prowess.cli.skill_lookup import LazyTrustStates, load_catalog, load_settings_to_show, suggest_sync_for
 from prowess.files.paths import shorten_path
 from prowess.skills.explanation import Place, Shadowed
 from prowess.text.quantities import format_count
@@ -155,7 +155,7 @@ def command(
             raise click.UsageError("--agents is about the folders where agents look: name no other folder")
         show_matrix(where["agents"], project=where["project"] is not False, as_data=as_data)
         return
-    settings = load_cli_settings(**{**where, "folders": (*below, *where["folders"])})
+    settings = load_settings_to_show(**{**where, "folders": (*below, *where["folders"])})
     catalog = load_catalog(settings)
     lock_states = LazyLockStates()
     trusted = LazyTrustStates()

@@ -12,7 +12,7 @@ from prowess.cli.options import CatalogFlags, catalog_options, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, line
 from prowess.cli.search_modes import MODE_WORDS, prepare_catalog, suggest_meaning
-from prowess.cli.skill_lookup import load_catalog, load_cli_settings, note_folders_here, suggest_sync_for
+from prowess.cli.skill_lookup import load_catalog, load_settings_to_show, note_folders_here, suggest_sync_for
 from prowess.files.paths import shorten_path
 from prowess.search.encoder import has_encoder
 from prowess.text.quantities import format_count
@@ -59,7 +59,7 @@ def command(
     """
     if not query and not prepare:
         raise click.UsageError("Missing argument 'QUERY...'.")
-    settings = load_cli_settings(**where)
+    settings = load_settings_to_show(**where)
     # A skill that is recorded but not here may be the one that is searched for.
     if absent := suggest_sync_for(settings):
         printer.warn(absent)

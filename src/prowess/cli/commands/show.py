@@ -12,7 +12,7 @@ from prowess.cli.options import CatalogFlags, catalog_options, json_option, skil
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Cell, Table, Title, line
 from prowess.cli.render.printer import quote_path
-from prowess.cli.skill_lookup import LazyTrustStates, find_skill_and_warn, load_cli_settings
+from prowess.cli.skill_lookup import LazyTrustStates, find_skill_and_warn, load_settings_to_show
 from prowess.errors import SkillError
 from prowess.files.paths import shorten_path
 from prowess.names import SKILL_FILE
@@ -48,7 +48,7 @@ def command(
 
     NAME is the name of a skill, its folder, or its SKILL.md.
     """
-    shown = find_skill_and_warn(load_cli_settings(**where), skill)
+    shown = find_skill_and_warn(load_settings_to_show(**where), skill)
     contents = inventory(shown)
     state = LazyTrustStates().find_state(shown) or "not trusted"
     printer.print_answer(
