@@ -105,9 +105,12 @@ def test_a_list_says_from_where_an_installed_skill_came(command: Command, pack: 
     assert f"from {sources['alpha']}" in command("list").out
 
 
-def test_removing_one_says_who_goes_with_it(command: Command, pack: Path) -> None:
-    ran = command("remove", "beta", "--dry-run")
+def test_removing_an_install_says_which_skills_go_and_one_of_them_alone_is_refused(
+    command: Command, pack: Path
+) -> None:
+    ran = command("remove", pack.name, "--dry-run")
     assert "with all 3 skills in it: alpha, beta, gamma" in ran.plan
+    assert "error[part-of-install]" in command("remove", "beta", "gamma", "--yes").err
     assert pack.is_dir()
 
 
