@@ -73,16 +73,29 @@ def edit_list(site: Path, **changes: Any) -> None:
     edit_root(site, files=root["files"] | {"index.json": sha256_hex(data)})
 
 
-def test_an_earlier_root_is_a_rollback(site: Path, make_skill: MakeSkill) -> None:
+@needs_keys
+def test_an_earlier_root_is_a_rollback(tmp_path: Path, make_skill: MakeSkill, keys: list[str]) -> None:
+    site = tmp_path / "signed"
+    prowess.publish([make_skill()], site, aliases=["production"], sign=keys[0])
+    read(site)
     before = (site / "site.json").read_bytes()
-    prowess.publish([make_skill(version="1.0.1", body="Repaired.")], site)
+    prowess.publish([make_skill(version="1.0.1", body="Repaired.")], site, sign=keys[0])
     read(site)
     (site / "site.json").write_bytes(before)
     assert refusal(site) == "rolled-back"
     assert refusal(site, "#production") == "rolled-back"
     with pytest.raises(prowess.FetchError):  # nor does anybody publish on top of it
-        prowess.publish([make_skill(version="1.0.2")], site)
+        prowess.publish([make_skill(version="1.0.2")], site, sign=keys[0])
     assert prowess.Source.site(f"site:{site}", allow_rollback=True, missing="error").load()
+
+
+def test_a_folder_without_a_signature_may_go_back(site: Path, make_skill: MakeSkill) -> None:
+    """It may be in a repository, whose branches are switched."""
+    before = (site / "site.json").read_bytes()
+    prowess.publish([make_skill(version="1.0.1")], site)
+    read(site)
+    (site / "site.json").write_bytes(before)
+    assert read(site)
 
 
 def test_a_root_that_has_expired_is_frozen(site: Path, make_skill: MakeSkill) -> None:

@@ -138,9 +138,9 @@ def test_a_purged_version_is_gone_and_its_content_never_comes_back(
     prowess.publish([make_skill(version="1.0.1")], target)
     prowess.Installer().install(to_source(target, "#1.0.0"), project=True)
     store = open_target(parse_target(target))
-    before = {path for path in store.list_paths(1000) if path.endswith(".tar.gz")}
+    before = {path for path in store.list_files(1000) if path.endswith(".tar.gz")}
     prowess.unpublish(["pdf@1.0.0"], target, reason="a password", purge=True)
-    after = {path for path in store.list_paths(1000) if path.endswith(".tar.gz")}
+    after = {path for path in store.list_files(1000) if path.endswith(".tar.gz")}
     assert len(before - after) == 1
     _lose_installs(world)
     with pytest.raises(prowess.SkillError):
@@ -161,7 +161,7 @@ def test_a_dry_run_writes_nothing(target: str, make_skill: MakeSkill) -> None:
     report = prowess.publish([make_skill()], target, aliases=["a"], dry_run=True)
     assert report.skills[0].status == "published"
     assert report.aliases == (("a", "pdf", "1.0.0"),)
-    assert open_target(parse_target(target)).list_paths(10) == []
+    assert open_target(parse_target(target)).list_files(10) == {}
 
 
 @pytest.mark.parametrize(
@@ -248,3 +248,31 @@ def test_a_folder_behind_a_web_server_is_read_with_its_versions(
         _lose_installs(world)
         prowess.Installer(**options).sync(locked=True)  # type: ignore[arg-type]
         assert "Do it." in (world.agents / "pdf" / "SKILL.md").read_text(encoding="utf-8")
+
+
+def test_a_bucket_with_plain_folders_of_skills_is_read_whole(bucket: str, make_skill: MakeSkill, world: World) -> None:
+    store = open_target(parse_target(bucket))
+    for name in ("pdf", "csv"):
+        folder = make_skill(name)
+        for path in folder.rglob("*"):
+            if path.is_file():
+                store.write(f"skills/{name}/{path.relative_to(folder).as_posix()}", path.read_bytes())
+    catalog = prowess.Source.site(bucket, missing="error").load()
+    assert sorted(catalog.names) == ["csv", "pdf"]
+    assert "Do it." in catalog.load("pdf").instructions
+    prowess.Installer().install(f"{bucket}@csv", project=True)
+    assert prowess.read_metadata(world.agents / "csv").digest() == prowess.read_metadata(make_skill("csv")).digest()
+    assert prowess.Installer().outdated() == ()
+    store.write("skills/csv/SKILL.md", (make_skill("csv", body="New.") / "SKILL.md").read_bytes())
+    assert len(prowess.Installer().outdated()) == 1
+    assert len(prowess.Source.site(bucket).load()) == 2
+    with pytest.raises(prowess.FetchError) as caught:
+        prowess.Source.site(f"{bucket}#1.0", missing="error").load()
+    assert caught.value.code == "not-published"
+
+
+def test_a_list_of_sources_takes_sites(target: str, make_skill: MakeSkill, tmp_path: Path) -> None:
+    prowess.publish([make_skill()], target, aliases=["production"])
+    (tmp_path / "sources.yaml").write_text(f"- dir: {to_source(target, '#production')}\n", encoding="utf-8")
+    (source,) = prowess.load_sources(tmp_path / "sources.yaml")
+    assert source.load().names == ("pdf",)

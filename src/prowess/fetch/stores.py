@@ -57,8 +57,8 @@ class SiteStore(Protocol):
         """Delete a file, if there is one."""
         ...
 
-    def list_paths(self, most: int) -> list[str]:
-        """Return the paths of at most ``most`` files, in byte order."""
+    def list_files(self, most: int) -> dict[str, str]:
+        """Return the paths of at most ``most`` files, each with its version, in byte order."""
         ...
 
 
@@ -112,14 +112,14 @@ class FolderStore:
             if os.path.lexists(self._path_of(path)):
                 syscalls.delete_file(self._path_of(path))
 
-    def list_paths(self, most: int) -> list[str]:
+    def list_files(self, most: int) -> dict[str, str]:
         found = []
         for folder, _, names in os.walk(self.address):
             below = os.path.relpath(folder, self.address).replace(os.sep, "/")
             found += [name if below == "." else f"{below}/{name}" for name in names]
             if len(found) >= most:
                 break
-        return sorted(found, key=str.encode)[:most]
+        return dict.fromkeys(sorted(found, key=str.encode)[:most], "")
 
     def _path_of(self, path: str) -> str:
         return os.path.join(self.address, *path.split("/"))
@@ -201,14 +201,14 @@ class ObjectStore:
             except (NotFoundError, FileNotFoundError):
                 return
 
-    def list_paths(self, most: int) -> list[str]:
-        found: list[str] = []
+    def list_files(self, most: int) -> dict[str, str]:
+        found: dict[str, str] = {}
         with self._translated(""):
             for batch in self._obstore.list(self._store):
-                found += (row["path"] for row in batch)
+                found |= {row["path"]: row["e_tag"] or str(row["last_modified"]) for row in batch}
                 if len(found) >= most:
                     break
-        return sorted(found, key=str.encode)[:most]
+        return {path: found[path] for path in sorted(found, key=str.encode)[:most]}
 
     def _path_of(self, path: str) -> str:
         return f"{self.address}/{path}" if path else self.address

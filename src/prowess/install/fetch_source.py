@@ -381,6 +381,8 @@ def _fetch_site(spec: SourceSpec, access: SourceAccess) -> SourceTree:
 
 def _open_site(spec: SourceSpec, access: SourceAccess) -> SourceTree:
     """Return the skills of a published site at a version or an alias; archives are fetched when files are read."""
+    from prowess.fetch.stores import open_store
+    from prowess.sources.published.reader import read_plain_folder
     from prowess.sources.published.source import open_site
 
     address = local_path(spec) if spec.local else spec.address
@@ -394,6 +396,8 @@ def _open_site(spec: SourceSpec, access: SourceAccess) -> SourceTree:
             allow_rollback=access.allow_rollback,
             limits=access.limits,
         )
+        if site.is_plain_store(spec.ref):
+            return SourceTree.in_memory(read_plain_folder(open_store(address), access.limits)[1])
         return _make_site_tree(site, site.select(spec.ref, spec.skills))
 
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
+from prowess.addresses.source_spec import SITE_PREFIX, STORE_SCHEMES
 from prowess.arguments import check_instance, check_number, check_texts, raise_bad_argument
 from prowess.discovery.scan import check_options
 from prowess.discovery.walk import MAX_DEPTH, SKIP_PREFIXES
@@ -162,6 +163,12 @@ def _build_source(entry: dict[str, object], folder: str, defaults: Mapping[str, 
 
         limits, missing = options["limits"], options["missing"]
         return OciSource(path, missing=missing, limits=limits, mount_as=mount, preload=preload, options=options)
+    if path.startswith((SITE_PREFIX, *(f"{scheme}://" for scheme in STORE_SCHEMES))):
+        from prowess.sources.published.source import SiteSource
+
+        if mount or preload:
+            raise SourceError("mount_as and preload are for folders and repositories, not for published sites")
+        return SiteSource(path, missing=options["missing"], limits=options["limits"])
     base = os.path.join(folder, _read_path(entry, "base_dir"))
     return DirectorySource(os.path.join(base, path), mount_as=mount, preload=preload, options=options)
 

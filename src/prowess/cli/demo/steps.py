@@ -73,6 +73,7 @@ def run_steps(folder: Path) -> Iterator[DemoStep]:
         project.show_fork,
         project.show_install,
         project.show_site,
+        project.show_publishing,
         project.show_costs,
         project.show_selection,
         project.show_agent,
@@ -252,6 +253,33 @@ class _DemoProject:
                 rows.append(line(("refused ", "bad"), f"changed on the server: {error.code}"))
         return DemoStep("A skill that a site publishes", tuple(rows))
 
+    def show_publishing(self) -> DemoStep:
+        """Return two versions that are published to a folder, and an alias that an install follows."""
+        site, source = self.folder / "published", self.folder / "drafts" / "release-notes"
+        _copy_files(self.skills / "release-notes", source)
+        first = prowess.publish([source], site, version="1.0.0", aliases=["production"])
+        (source / "SKILL.md").write_bytes((source / "SKILL.md").read_bytes() + b"\nName the people who helped.\n")
+        second = prowess.publish([source], site, version="1.1.0")
+        installer = prowess.Installer(self.folder / "fleet", self.folder / "fleet-project")
+        installed = installer.install(f"site:{site}#production")
+        before = prowess.read_metadata(installed / "release-notes").digest()
+        prowess.publish(["release-notes@1.1.0"], site, aliases=["production"])
+        installer.update()
+        after = prowess.read_metadata(installed / "release-notes").digest()
+        rows = (
+            line(("prowess publish ", "title"), "release-notes --version 1.0.0 --alias production --to ./published"),
+            line(("prowess publish ", "title"), "release-notes --version 1.1.0 --to ./published"),
+            line(("prowess install ", "title"), "site:./published#production"),
+            line(f"gets 1.0.0, digest {before[:12]}: {_say_equal(before, first.skills[0].digest)}", indent=2),
+            line(("prowess publish ", "title"), "release-notes@1.1.0 --alias production --to ./published"),
+            line("moves the alias and sends nothing else", indent=2),
+            line(
+                ("prowess update  ", "title"),
+                f"now 1.1.0, digest {after[:12]}: {_say_equal(after, second.skills[0].digest)}",
+            ),
+        )
+        return DemoStep("Versions that never change, and an alias that moves", rows)
+
     def _load_site(self, address: str, copies: str) -> prowess.Catalog:
         """Return the catalogue of the site on this machine, with ``copies`` as its cache."""
         # Plain http and a private address are refused unless both are allowed by name.
@@ -334,6 +362,10 @@ def _first_rows(text: str) -> list[str]:
     rows = [_truncate(row, indent=0) for row in text.splitlines() if row.strip()]
     more = [f"… {len(rows) - _MAX_ROWS} more lines"] if len(rows) > _MAX_ROWS else []
     return [*rows[:_MAX_ROWS], *more]
+
+
+def _say_equal(digest: str, published: str) -> str:
+    return "what was published" if digest == published else "not what was published"
 
 
 def _copy_files(source: Path, target: Path) -> None:

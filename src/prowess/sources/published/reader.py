@@ -19,6 +19,9 @@ from prowess.fetch.cached_fetcher import DownloadRequest
 from prowess.fetch.client import UNREACHABLE_CODES
 from prowess.fetch.ssh_signature import MAX_SIGNATURE_BYTES, find_signing_key
 from prowess.files.tree import digest_tree, hash_bytes
+from prowess.files.write import NewFile
+from prowess.names import split_relative_path
+from prowess.progress_steps import report_steps
 from prowess.sources.published.documents import (
     ADVISORIES,
     ALIASES,
@@ -45,7 +48,6 @@ if TYPE_CHECKING:
 
     from prowess.fetch.cached_fetcher import CachedFetcher
     from prowess.fetch.stores import SiteStore
-    from prowess.files.write import NewFile
     from prowess.limits import Limits
     from prowess.sources.published.documents import ListedSkill
 
@@ -61,6 +63,8 @@ class SiteFiles(Protocol):
     """The files of a site, wherever it is."""
 
     address: str
+    is_local: bool
+    """Whether it is a folder of this machine, whose earlier state may come back: with a branch, or from a backup."""
 
     def read_root(self) -> RootBytes | None:
         """Return the root of the site as it is now, or an old copy while the site cannot be reached."""
@@ -87,6 +91,7 @@ class StoreSite:
         self._limits = limits
         # A folder of this machine is as near as the cache.
         self._cache = Cache() if cached else None
+        self.is_local = not cached
 
     def read_root(self) -> RootBytes | None:
         key = f"{self.address}/{ROOT_FILE}"
@@ -131,6 +136,7 @@ class WebSite:
 
     def __init__(self, address: str, downloads: CachedFetcher) -> None:
         self.address = address
+        self.is_local = False
         self._downloads = downloads
 
     def read_root(self) -> RootBytes | None:
@@ -150,6 +156,27 @@ class WebSite:
     def read_small(self, path: str, max_bytes: int) -> bytes | None:
         response = self._downloads.fetcher.get(f"{self.address}/{path}", max_bytes, limit_name="max_index_bytes")
         return response.body or None
+
+
+def read_plain_folder(store: SiteStore, limits: Limits) -> tuple[str, tuple[NewFile, ...]]:
+    """Return all files of a store that nobody published to, a prefix with folders of skills, and a name of their state.
+
+    Raises ``FetchError`` for more than the limits of an install allow.
+    """
+    listed = store.list_files(limits.max_archive_entries + 1)
+    left = limits.max_install_bytes
+    if len(listed) > limits.max_archive_entries:
+        message = f"{store.address} has more than max_archive_entries ({limits.max_archive_entries}) files"
+        raise FetchError(message, store.address, "too-many-entries")
+    files = []
+    for path in report_steps([*listed], str):
+        split_relative_path(path)  # refuses what could lead out of a folder
+        found = store.read(path, left)
+        if found is not None:
+            left -= len(found.data)
+            # A store has no file modes: a file that begins with "#!" is taken for an executable script.
+            files.append(NewFile(path, found.data, found.data.startswith(b"#!")))
+    return sha256_hex(repr(listed).encode()), tuple(files)
 
 
 class Selection(NamedTuple):
@@ -186,7 +213,8 @@ class PublishedSite:
         signer = self._check_signature(root, found.data)
         sites = KnownSites()
         seen = KnownSite(signer, root.serial)
-        if sites.check(self.address, seen, allow_rollback=self._allow_rollback):
+        is_new = sites.check(self.address, seen, allow_rollback=self._allow_rollback)
+        if is_new and (signer or not self._files.is_local):
             with suppress(NotTrustedError):  # a service without a home folder remembers nothing
                 sites.note(self.address, seen)
         if root.expires and root.expires < time.time():
@@ -213,6 +241,10 @@ class PublishedSite:
     def is_published(self) -> bool:
         """Return whether there is a root; raises ``FetchError`` for one that may not be used."""
         return self._read is not None
+
+    def is_plain_store(self, ref: str) -> bool:
+        """Return whether this is an object store that nobody published to, which has no versions."""
+        return not ref and not self._files.is_local and isinstance(self._files, StoreSite) and not self.is_published()
 
     @property
     def root(self) -> Root:

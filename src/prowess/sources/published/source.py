@@ -23,12 +23,14 @@ from prowess.skills.explanation import Place
 from prowess.skills.remote_files import RemoteFiles
 from prowess.skills.skill import make_remote_skill
 from prowess.skills.skill_files import SkillLocation
-from prowess.sources.published.reader import PublishedSite, StoreSite, WebSite
+from prowess.sources.fetched import FetchedSource
+from prowess.sources.published.reader import PublishedSite, StoreSite, WebSite, read_plain_folder
 from prowess.text.redaction import show_address
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+    from prowess.fetch.stores import SiteStore
     from prowess.files.write import NewFile
     from prowess.limits import Limits
     from prowess.skills.skill import Skill
@@ -55,6 +57,24 @@ def open_site(
     fetcher = Fetcher(address, allowed, limits, check_headers(headers))
     downloads = CachedFetcher(fetcher, Cache(), limits, allow_rollback=allow_rollback)
     return PublishedSite(WebSite(address.rstrip("/"), downloads), limits, allow_rollback=allow_rollback)
+
+
+class _PlainStoreSource(FetchedSource):
+    """The folders of skills below a prefix of an object store, fetched whole."""
+
+    kind = "site"
+
+    def __init__(self, store: SiteStore, limits: Limits) -> None:
+        super().__init__(store.address, missing="error", limits=limits)
+        self._store, self._limits = store, limits
+        self._fetched: tuple[NewFile, ...] = ()
+
+    def resolve(self) -> str:
+        state, self._fetched = read_plain_folder(self._store, self._limits)
+        return state
+
+    def read_files(self, state: str) -> tuple[NewFile, ...]:  # noqa: ARG002 - read with the state, at one time
+        return self._fetched
 
 
 class SiteSource:
@@ -100,6 +120,8 @@ class SiteSource:
         policy.check_source(address)
         try:
             site = open_site(spec.address, local=spec.local, limits=self._limits, **self._options)  # type: ignore[arg-type]
+            if site.is_plain_store(self._ref):
+                return _PlainStoreSource(open_store(site.address), self._limits).load()
             selection = site.select(self._ref, spec.skills)
         except FetchError as error:
             if self._missing == "error":
