@@ -15,10 +15,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from prowess import Limits
+from prowess.fetch.oci.push import PushedSkill, make_artifact, push_artifact
+from prowess.fetch.oci.registry import Registry
+from prowess.fetch.url_policy import UrlPolicy
 from tests.sandbox_support import NOT_TESTED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from prowess.files.write import NewFile
 
 PROGRAM = shutil.which("docker-registry")
 needs_registry = pytest.mark.skipif(
@@ -72,6 +78,14 @@ def write_docker_config(folder: Path, host: str, **fields: object) -> Path:
     auth = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
     (folder / "config.json").write_text(json.dumps({"auths": {host: {"auth": auth}}, **fields}))
     return folder
+
+
+def push_skill(
+    address: str, files: Sequence[NewFile], *, name: str, version: str, aliases: Sequence[str] = (), **limits: int
+) -> PushedSkill:
+    """Push a skill to a registry on loopback."""
+    registry = Registry(address, UrlPolicy(private=True, http=True), Limits(**limits), push=True)
+    return push_artifact(registry, make_artifact(files, name=name, version=version), version=version, aliases=aliases)
 
 
 ORAS = Path(".registries/bin/python").absolute()

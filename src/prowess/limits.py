@@ -26,6 +26,7 @@ _NEVER_ZERO = frozenset(
         "max_parallel_scripts",
         "max_parallel_forks",
         "max_large_reads",
+        "max_upload_attempts",
         "max_page_entries",
         "max_script_memory_bytes",
         "max_script_processes",

@@ -14,7 +14,7 @@ from prowess.fetch.oci.registry import Registry
 from prowess.fetch.url_policy import UrlPolicy
 from tests.fetch.oci_peers import HERE, INDEX, MANIFEST, SKILL, TAR, TAR_GZIP, FakeRepository, sha256, tar_of
 from tests.registries import needs_oras, run_beside_oras
-from tests.web_sites import Asked, RawSite, Reply, Site
+from tests.web_sites import Asked, RawSite, Reply, Site, certificate
 
 if TYPE_CHECKING:
     import socket
@@ -505,6 +505,22 @@ def test_no_login_goes_over_plain_http_to_another_machine(
     repository.address = "oci://registry.invalid/team/pdf"
     assert "plain http" in refuse(repository, "registry-login", allowed=UrlPolicy(http=True))
     assert not [asked for asked in site.asked if "authorization" in asked.headers]
+
+
+def test_a_registry_with_tls_gets_the_login_by_https(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cert, context = certificate(tmp_path, "127.0.0.1")
+    monkeypatch.setenv("SSL_CERT_FILE", str(cert))
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path / "docker"))
+    with Site(tls=context) as secure:
+        repository = FakeRepository(secure, cache)
+        write_login(tmp_path, secure)
+        repository.manifest(repository.skill_layer())
+        demand_basic(repository)
+        assert paths(repository.pull(allowed=UrlPolicy(private=True))) == ["pdf/SKILL.md"]
+        monkeypatch.delenv("SSL_CERT_FILE")
+        refuse(repository, "fetch-failed", allowed=UrlPolicy(private=True))
 
 
 def test_a_registry_without_tls_is_asked_only_where_that_is_allowed(repository: FakeRepository, site: Site) -> None:

@@ -11,11 +11,11 @@ import pytest
 import prowess
 from prowess.fetch.cache import Cache
 from prowess.fetch.oci.pull import Repository
-from prowess.fetch.oci.push import SKILL_DIGEST, PushedSkill, make_artifact, push_skill
+from prowess.fetch.oci.push import SKILL_DIGEST, PushedSkill, make_artifact
 from prowess.fetch.oci.registry import Registry
 from prowess.files.write import NewFile
 from tests.fetch.oci_peers import HERE, SKILL, sha256
-from tests.registries import needs_oras, needs_registry, run_oras, running_registry, write_docker_config
+from tests.registries import needs_oras, needs_registry, push_skill, run_oras, running_registry, write_docker_config
 from tests.web_sites import Asked, Reply, Site
 
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def push(address: str, files: list[NewFile] = FILES, version: str = "1.0.0", **options: Any) -> PushedSkill:
-    registry = Registry(address, HERE, options.pop("limits", prowess.Limits()), push=True)
-    return push_skill(registry, files, name="pdf", version=version, **options)
+    return push_skill(address, files, name="pdf", version=version, **options)
 
 
 def repository(address: str, cache: Path) -> Repository:
@@ -222,7 +221,7 @@ def test_an_upload_begins_again_where_the_registry_does_not_know_how_far_it_is(t
     for status, headers in [(404, {}), (204, {}), (204, {"Range": "0-0"}), (204, {"Range": "0-99999999999"})]:
         target.site.put("GET /upload/1?state=a", b"", status, **headers)
         before = len(target.sent("POST /v2/team/pdf/blobs/uploads/"))
-        refuse("server-busy", target.address, limits=prowess.Limits(max_upload_attempts=2))
+        refuse("server-busy", target.address, max_upload_attempts=2)
         assert len(target.sent("POST /v2/team/pdf/blobs/uploads/")) == before + 2
     assert target.there == b""
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import prowess
 from prowess import Source
-from prowess.fetch.oci.push import push_skill
-from prowess.fetch.oci.registry import Registry
-from prowess.fetch.url_policy import UrlPolicy
 from prowess.files.write import NewFile
-from tests.registries import needs_registry, running_registry
+from tests.page_snippets import ROOT, list_blocks, make_reader_project
+from tests.registries import needs_registry, push_skill, running_registry
 from tests.repositories import skill_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from tests.install.conftest import World
 
@@ -33,12 +35,11 @@ class Team:
         self.host = host
 
     def push(self, version: str, body: str = "Do it.\n", *aliases: str, name: str = "pdf") -> str:
-        registry = Registry(self.address(name), UrlPolicy(private=True, http=True), prowess.Limits(), push=True)
         files = [
             NewFile("SKILL.md", skill_text(name, body).encode()),
             NewFile("run.sh", b"#!/bin/sh\n", executable=True),
         ]
-        return push_skill(registry, files, name=name, version=version, aliases=aliases).digest
+        return push_skill(self.address(name), files, name=name, version=version, aliases=aliases).digest
 
     def address(self, name: str = "pdf") -> str:
         return f"oci://{self.host}/team/{name}"
@@ -205,3 +206,31 @@ def test_a_list_of_sources_may_name_a_repository(team: Team) -> None:
     assert [issue.code for issue in refused.issues] == ["address-refused"]
     with pytest.raises(prowess.SourceError, match=r"sources\[0\]"):
         prowess.load_sources([{"dir": "oci://no repository"}])
+
+
+def test_the_commands_of_the_page_about_registries_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader starts a registry, publishes a skill to it and installs it from there."""
+    folder = make_reader_project(tmp_path, monkeypatch)
+    shutil.rmtree(folder / ".agents")
+    _, start, use = (text for _, text in list_blocks(ROOT / "docs/how-to/registries.md", "bash"))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    wait = "trap 'kill %1' EXIT\nuntil grep -q listening log; do sleep 0.1; done\n"
+    script = f"set -eu\n{start.replace('&', '2>log &').replace('level: error', 'level: info')}{wait}{use}"
+    variables = {
+        **os.environ,
+        "HOME": str(folder / "home"),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    done = subprocess.run(
+        ["bash", "-c", script.replace("5000", port)],
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (folder / ".agents" / "skills" / "release-notes" / "SKILL.md").is_file()
+    lock = (folder / "prowess.lock").read_text()
+    assert f'source = "oci://127.0.0.1:{port}/team/release-notes"' in lock

@@ -15,7 +15,6 @@ from prowess.addresses.source_grammar import ARCHIVE_SUFFIXES
 from prowess.errors import FetchError
 from prowess.fetch.archive.unpack import unpack_layers, unpack_tree
 from prowess.fetch.oci.manifest import parse_manifest
-from prowess.fetch.oci.registry import check_tag
 from prowess.progress_steps import report_steps
 from prowess.text.quantities import join_first
 from prowess.text.versions import find_latest_in_range, is_range
@@ -104,8 +103,6 @@ class Repository:
 
     def _choose_tag(self, ref: str) -> str:
         if not is_range(ref):
-            if ref:
-                check_tag(ref)
             return ref or _DEFAULT_TAG
         tag = find_latest_in_range(ref, self.list_tags())
         if not tag:

@@ -89,30 +89,16 @@ def _describe(media_type: str, blob: bytes) -> dict[str, object]:
     return {"mediaType": media_type, "digest": f"sha256:{hashlib.sha256(blob).hexdigest()}", "size": len(blob)}
 
 
-def push_skill(
-    registry: Registry,
-    files: Sequence[NewFile],
-    *,
-    name: str,
-    version: str,
-    aliases: Sequence[str] = (),
-    description: str = "",
+def push_artifact(
+    registry: Registry, artifact: SkillArtifact, *, version: str, aliases: Sequence[str] = ()
 ) -> PushedSkill:
-    """Push a skill as ``version``, and let ``aliases`` mean it. ``registry`` must have been made with ``push=True``.
+    """Push an artifact as ``version``, and let ``aliases`` mean it. ``registry`` must be made with ``push=True``.
 
     Pushing the same again changes nothing. Raises ``FetchError`` with the code ``version-exists`` when the version is
     there with other content: nothing is changed then. Blobs that are there are not sent again.
     """
     for tag in (version, *aliases):
         check_tag(tag)
-    artifact = make_artifact(files, name=name, version=version, description=description)
-    return push_artifact(registry, artifact, version=version, aliases=aliases)
-
-
-def push_artifact(
-    registry: Registry, artifact: SkillArtifact, *, version: str, aliases: Sequence[str] = ()
-) -> PushedSkill:
-    """Push an artifact as ``push_skill`` does."""
     digest = artifact.digest
     existed = _refuse_other(registry, version, digest)
     sent = 0

@@ -77,6 +77,8 @@ class Registry:
 
     def get_manifest(self, reference: str) -> tuple[bytes, str] | None:
         """Return a manifest by its tag or ``sha256:`` digest, and its media type; ``None`` when there is none."""
+        if not reference.startswith("sha256:"):
+            check_tag(reference)
         response = self.send(
             "GET",
             f"manifests/{reference}",
