@@ -168,6 +168,13 @@ def test_a_bot_locks_in_a_clean_checkout_and_reads_what_came(world: World, insta
     assert "csv" in prowess.discover(cwd=world.project, home=world.home)
 
 
+@pytest.mark.usefixtures("world")
+def test_where_nothing_is_declared_it_names_the_project_instead_of_a_lock_file() -> None:
+    ran = run_command(["lock", "--update"], env=ENV)
+    assert (ran.returncode, ran.stdout) == (0, b"Nothing is declared.\n")
+    assert b"no prowess.lock here: the project is" in ran.stderr
+
+
 @pytest.mark.parametrize(
     "words", [("pdf",), ("--user",), ("--merge", "--update"), ("--merge", "pdf"), ("--merge", "--dry-run")], ids=str
 )

@@ -9,7 +9,7 @@ import click
 
 from prowess.changes.merge import OWNERS, MergeDetails, find_link_issues, prepare_merge
 from prowess.cli.command_class import new_command
-from prowess.cli.install_options import complete_install, find_installs, network_options
+from prowess.cli.install_options import complete_install, find_installs, network_options, note_nothing_recorded
 from prowess.cli.issues import find_remedy, issue_to_dict
 from prowess.cli.lock_states import change_to_blocks, update_to_dict, update_to_line
 from prowess.cli.options import json_option
@@ -25,7 +25,7 @@ from prowess.install.manifest import manifest_file_name
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.conflicts import find_marker
 from prowess.lockfile.merge import LockMerge, Side, merge_locks, wrap_in_markers
-from prowess.lockfile.read import LOCK_FILE, parse_lock, read_text
+from prowess.lockfile.read import LOCK_FILE, parse_lock, read_lock, read_text
 from prowess.lockfile.write import refuse_oversized
 
 if TYPE_CHECKING:
@@ -118,6 +118,9 @@ def _lock_project(installer: Installer, names: Sequence[str], *, update: bool, d
         updates = installer.lock(update=refs, dry_run=dry_run)
     changed = [one for one in updates if one.status in {"added", "removed", "updated"}]
     title = f"{LOCK_FILE} would change:" if dry_run else f"{LOCK_FILE} was changed; 'prowess sync' installs it:"
+    if not changed:
+        is_empty = not updates and not read_lock(installer.project.lock_folder)
+        title = "Nothing is declared." if is_empty else f"{LOCK_FILE} records what is declared."
     printer.print_answer(
         lambda: {
             "changed": bool(changed),
@@ -125,12 +128,14 @@ def _lock_project(installer: Installer, names: Sequence[str], *, update: bool, d
             "issues": [issue_to_dict(issue) for issue in installer.issues],
         },
         lambda: [
-            line(title if changed else f"{LOCK_FILE} records what is declared."),
+            line(title),
             *(block for one in updates for block in (update_to_line(one), *change_to_blocks(one, "in the lock file"))),
         ],
         as_data=as_data,
     )
     printer.print_issues(installer.issues)
+    if not updates:
+        note_nothing_recorded(installer, "project")
     return 1 if (dry_run and changed) or len(changed) < len(updates) else 0
 
 
