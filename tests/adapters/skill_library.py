@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from prowess import Scope
+from prowess import Policy, Scope, scan
+from prowess.policy.rules import Revocation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,6 +103,11 @@ def check_needy_skills(system: str) -> None:
     """Check that an agent with ``look_up`` is listed the skill that needs it, and not the other one."""
     assert "<name>needs-tool</name>" in system
     assert "needs-server" not in system
+
+
+def revoke(library: Path, name: str) -> Policy:
+    """Return the policy of a host that revoked a skill, for ``prowess.use_policy`` around a run."""
+    return Policy(revocations=(Revocation(scan(library)[name].digest(), file="the host"),))
 
 
 RIGHTS = {"ann": ["greet", "careful"], "bob": ["picture"]}

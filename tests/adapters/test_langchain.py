@@ -40,6 +40,7 @@ from tests.adapters.skill_library import (
     allow_by_user,
     check_listings,
     check_needy_skills,
+    revoke,
 )
 from tests.page_snippets import run_framework_page
 
@@ -316,6 +317,13 @@ def test_input_does_not_replace_the_saved_conversation(skills: Skills) -> None:
     agent.invoke({**say(), STATE_FIELD: {"key": "two", "number": 10**9, "text": "{}"}}, thread())
     assert agent.get_state(thread()).values[STATE_FIELD]["key"] == "one"
     assert skills.session("one").active_skills == ("greet",)
+
+
+def test_policy_of_the_host_counts_in_the_threads_that_run_tools(library: Path) -> None:
+    agent = create_agent(script(load("greet"), "No."), middleware=[Skills(library)])
+    with prowess.use_policy(revoke(library, "greet")):
+        state = agent.invoke(say())
+    assert "skill 'greet' is revoked by the host" in results(state)[-1].text
 
 
 def test_reload_between_turns(library: Path) -> None:

@@ -22,6 +22,7 @@ from tests.adapters.skill_library import (
     allow_by_user,
     check_listings,
     check_needy_skills,
+    revoke,
 )
 from tests.page_snippets import ROOT, run_framework_page
 
@@ -306,6 +307,13 @@ def test_pictures_are_content_parts(library: Path) -> None:
     agent("show it")
     picture = find_results(agent.messages)[-1]["content"][1]["image"]
     assert picture == {"format": "png", "source": {"bytes": PIXEL}}
+
+
+def test_policy_of_the_host_counts_in_the_threads_that_run_tools(library: Path) -> None:
+    agent, _ = make_agent(Skills(library), load("greet"), "No.")
+    with prowess.use_policy(revoke(library, "greet")):
+        agent("hello")
+    assert "skill 'greet' is revoked by the host" in find_results(agent.messages)[-1]["content"][0]["text"]
 
 
 def test_reload_between_turns(library: Path) -> None:

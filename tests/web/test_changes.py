@@ -22,6 +22,7 @@ from prowess.files.tree import digest_tree
 from prowess.limits import Limits
 from prowess.lockfile.read import parse_lock
 from prowess.lockfile.write import lock_text
+from prowess.policy.rules import Rule
 from prowess.web.app import ALL_ACTIONS, create_app
 from prowess.web.change_feed import ChangeFeed, stream_events
 from prowess.web.forms import PREPARATIONS, Fields, prepare_skill_grant
@@ -557,6 +558,17 @@ def test_plans_that_wait_for_others_are_bounded_and_the_next_is_refused(world: W
     go_on.set()
     assert opened.open_plan(answers[0]).state == "done"
     assert opened.browser.post("/plans", form).status == 303
+
+
+def test_the_policy_of_the_host_counts_in_the_thread_of_the_plans(world: World, console: Open) -> None:
+    book = PlanBook(console().library)
+    fields = Fields({"source": [str(world.folder())], "scope": ["project"]})
+    with prowess.use_policy(prowess.Policy((Rule("sources.allow", ("https://git.example/**",), "the host"),))):
+        plan = book.make_plan("install", fields)
+    plan = book.wait(plan.id, 10)
+    assert plan.error is not None
+    assert (plan.state, plan.error.code) == ("failed", "policy")
+    assert book.wait(book.make_plan("install", fields).id, 10).state == "ready"
 
 
 def test_a_plan_that_takes_long_shows_its_progress_and_loads_again_without_scripts(world: World, console: Open) -> None:
