@@ -105,6 +105,29 @@ def test_a_locked_state_comes_back_on_another_machine_and_offline(
         assert "Do it." in (world.agents / "pdf" / "SKILL.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    ("ref", "outdated"),
+    [
+        ("1.0.0", ("1.0.0", "", "2.0.0")),
+        ("^1.0", ("^1.0", "1.1.0", "2.0.0")),
+        ("~1.0", ("~1.0", "1.0.0", "2.0.0")),
+        (">=1.0", (">=1.0", "2.0.0", "")),
+    ],
+)
+def test_outdated_names_the_versions_that_there_are(
+    tmp_path: Path, make_skill: MakeSkill, ref: str, outdated: tuple[str, str, str], world: World
+) -> None:
+    prowess.publish([make_skill()], tmp_path / "site")
+    prowess.Installer().install(f"site:{tmp_path}/site#{ref}", project=True)
+    assert prowess.Installer().outdated() == ()
+    for number in ("1.1.0", "2.0.0", "2.1.0"):
+        prowess.publish([make_skill(version=number, body=number)], tmp_path / "site")
+    prowess.unpublish(["pdf@2.1.0"], tmp_path / "site", reason="broken")
+    (found,) = prowess.Installer().outdated()
+    assert (found.ref, found.wanted, found.newer) == outdated
+    assert world.lock.exists()
+
+
 def _lose_installs(world: World) -> None:
     for folder in (world.skills, world.agents):
         for path in sorted(folder.rglob("*"), reverse=True):

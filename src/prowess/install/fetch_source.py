@@ -402,8 +402,12 @@ def _open_site(spec: SourceSpec, access: SourceAccess) -> SourceTree:
 
 
 def _make_site_tree(site: PublishedSite, selection: Selection) -> SourceTree:
+    from prowess.sources.published.documents import list_offered
+
     files = _SiteContents(site, selection.skills)
-    return SourceTree(list(files.owners), (), files, commit=selection.pin, issues=selection.issues)
+    offered = {skill.name: list_offered(selection.versions.get(skill.name, {})) for skill in selection.skills}
+    pin, issues = selection.pin, selection.issues
+    return SourceTree(list(files.owners), (), files, commit=pin, issues=issues, versions=offered)
 
 
 class _SiteContents:

@@ -16,7 +16,7 @@ from prowess.progress_steps import report_steps
 from prowess.text.versions import find_later_version, find_latest_in_range, has_numbers, is_range
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from prowess.install.context import InstallContext
     from prowess.install.fetch_source import SourceAccess
@@ -117,25 +117,27 @@ def _find_newer(
     if entry.kind == "adopted" or is_at_commit:
         return
     spec = spec_of_entry(entry, scope, ref=entry.ref)
-    tag = wanted = ""
     issues: list[Issue] = []
+    tags: Collection[str] = ()
+    rollback = None
     if spec.kind in {"git", "oci"}:
         remote = access.versions_of(spec)
         newest, current = remote.resolve_ref(entry.ref), entry.commit
         # Listing tags costs a request, and only a version with numbers, such as v1.2, can have later ones.
-        tags = remote.list_tags() if has_numbers(entry.ref) else {}
-        wanted = find_latest_in_range(entry.ref, tags) if is_range(entry.ref) else ""
-        tag = find_later_version(wanted or entry.ref, tags) if wanted or entry.ref in tags else ""
-        # What a rollback offers is not newer, so it is not reported as outdated.
+        tags = remote.list_tags() if has_numbers(entry.ref) else ()
         rollback = find_rollback(entry, newest, spec, access)
-        if rollback is not None:
-            newest, wanted, issues = current, "", [rollback]
     else:
         # Only a repository shows its newest version without giving its files.
         with wrap_os_errors():
             source_files = source.open_source(spec)
             newest, current = tree_for_entry(entry, source_files, spec, access.limits).digest, entry.digest
             issues = select_stale_issues(source_files.issues)
+        tags = {version for skill in entry.skills for version in source_files.versions.get(skill, ())}
+    wanted = find_latest_in_range(entry.ref, tags) if is_range(entry.ref) else ""
+    tag = find_later_version(wanted or entry.ref, tags) if wanted or entry.ref in tags else ""
+    # What a rollback offers is not newer, so it is not reported as outdated.
+    if rollback is not None:
+        newest, wanted, issues = current, "", [rollback]
     yield from issues
     why = describe_unreachable(entry, issues)
     if why:

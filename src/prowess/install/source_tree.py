@@ -71,6 +71,7 @@ class SourceTree:
         commit: str = "",
         date: datetime | None = None,
         issues: Sequence[Issue] = (),
+        versions: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.paths, self.irregular = tuple(paths), tuple(irregular)
         """``irregular`` are the code and the path of each entry that is not a regular file, such as a link."""
@@ -79,6 +80,8 @@ class SourceTree:
         source that has none."""
         self.issues = tuple(issues)
         """What the source offers and cannot give."""
+        self.versions = versions or {}
+        """The versions of each skill that a published site offers."""
         self.contents = contents
         self.surveys: dict[tuple[str, str], SourceSurvey] = {}
         """The surveys of parts of it, so that no SKILL.md is parsed twice; ``survey_source`` fills it."""

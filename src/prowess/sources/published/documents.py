@@ -124,9 +124,14 @@ Versions = dict[str, dict[str, PublishedVersion]]
 Aliases = dict[str, dict[str, str]]
 
 
+def list_offered(versions: Mapping[str, PublishedVersion]) -> list[str]:
+    """Return the versions that were neither withdrawn nor purged."""
+    return [version for version, row in versions.items() if not row.yanked and not row.purged]
+
+
 def find_newest(versions: Mapping[str, PublishedVersion]) -> str:
     """Return the newest version that is offered; ``""`` when none is."""
-    offered = [version for version, row in versions.items() if not row.yanked and not row.purged]
+    offered = list_offered(versions)
     # Versions without numbers have only their dates.
     return max(offered, key=lambda one: (read_release(one), versions[one].published), default="")
 
@@ -137,7 +142,7 @@ def find_version(wanted: str, versions: Mapping[str, PublishedVersion]) -> str:
     A version that was yanked is found by its whole name alone.
     """
     if is_range(wanted):
-        return find_latest_in_range(wanted, [one for one, row in versions.items() if not row.yanked and not row.purged])
+        return find_latest_in_range(wanted, list_offered(versions))
     return wanted if wanted in versions else ""
 
 

@@ -44,12 +44,12 @@ from prowess.sources.published.documents import (
 from prowess.sources.published.known_sites import KnownSite, KnownSites
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from prowess.fetch.cached_fetcher import CachedFetcher
     from prowess.fetch.stores import SiteStore
     from prowess.limits import Limits
-    from prowess.sources.published.documents import ListedSkill
+    from prowess.sources.published.documents import ListedSkill, PublishedVersion
 
 
 class RootBytes(NamedTuple):
@@ -186,6 +186,8 @@ class Selection(NamedTuple):
     pin: str
     """The digest of the list, by which a lock file can ask for exactly these skills; ``""`` when the site has none."""
     issues: tuple[Issue, ...] = ()
+    versions: Mapping[str, Mapping[str, PublishedVersion]] = {}
+    """Every version of each skill of the site; empty while it cannot be reached."""
 
 
 class PublishedSite:
@@ -348,7 +350,7 @@ class PublishedSite:
                 message = f"version {skill.version} of {skill.name} was withdrawn: {row.yanked}"
                 issues.append(Issue("yanked", skill.name, message, where, 0, "warning"))
             kept.append(skill)
-        return Selection(tuple(kept), pin, tuple(issues))
+        return Selection(tuple(kept), pin, tuple(issues), versions)
 
     def read_files(self, skill: ListedSkill) -> tuple[NewFile, ...]:
         """Return the files of a skill; raises ``FetchError`` (``digest-mismatch``) for others than were listed."""
