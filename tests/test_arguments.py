@@ -264,7 +264,7 @@ MISTAKES: dict[str, tuple[Mistake, str]] = {
     ),
     "an environment that is not a mapping": (
         lambda p, _, __: p.Scripts(env="A=1"),
-        "env must be a mapping of strings, not the string 'A=1'",
+        "env must be a mapping of strings, or \"declared\", not the string 'A=1'",
     ),
     "limits that are none": (
         lambda p, catalog, _: p.Session(catalog, limits=5),

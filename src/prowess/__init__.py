@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from prowess.conversation.catalog_diff import Refreshed
     from prowess.conversation.events import Event, log_events
     from prowess.conversation.fork import PreparedFork, fork_system_message, fork_user_message, subprocess_fork
-    from prowess.conversation.moment import current_skill_filter, skill_filter
+    from prowess.conversation.moment import Scope, ScopeContext, current_skill_filter, skill_filter
     from prowess.conversation.rendering import Preview, preview
-    from prowess.conversation.scope import Scope, ScopeContext
     from prowess.conversation.session import Session
     from prowess.discovery.agents import AGENTS, Agent
     from prowess.discovery.live import Live, live
@@ -205,9 +204,8 @@ _ROOMS = {
     "conversation.catalog_diff": "Refreshed",
     "conversation.events": "Event log_events",
     "conversation.fork": "PreparedFork fork_system_message fork_user_message subprocess_fork",
-    "conversation.moment": "current_skill_filter skill_filter",
+    "conversation.moment": "Scope ScopeContext current_skill_filter skill_filter",
     "conversation.rendering": "Preview preview",
-    "conversation.scope": "Scope ScopeContext",
     "conversation.session": "Session",
     "search.encoder": "Encoder",
     "select.auto": "AutoSelector",

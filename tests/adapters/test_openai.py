@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from prowess import SourceError
-from prowess.adapters.openai import ChatReader
-from prowess.adapters.responses_format import ResponsesFormat
+from prowess.adapters.openai import ChatReader, ResponsesFormat
 from tests.adapters import message_checks as checks
 from tests.adapters.skill_library import PIXEL, require_framework
 from tests.fake_models import Cut, Failure, Text, play, provide

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from prowess import BadReferenceError
-from prowess.addresses.address_check import check_address
+from prowess.addresses.source_grammar import check_address
 
 
 @pytest.mark.parametrize("address", ["https://h.example/x.git", "ssh://git@h.example:2222/x", "git@h.example:x.git"])

@@ -16,8 +16,7 @@ from prowess.conversation.fork import fork_system_message, fork_user_message
 from prowess.conversation.tool_rules import judge_call
 from prowess.errors import NotTrustedError, SkillError, SourceError
 from prowess.tools.acting import SubAgents
-from prowess.tools.arguments import BadArgumentsError, parse_arguments
-from prowess.tools.definitions import find_media, sanitize_error
+from prowess.tools.definitions import BadArgumentsError, find_media, parse_arguments, sanitize_error
 from prowess.tools.dialects import DIALECTS
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from prowess.conversation.fork import ForkRunner, PreparedFork
-    from prowess.conversation.scope import Scope
+    from prowess.conversation.moment import Scope
     from prowess.conversation.session import Session
     from prowess.tools.definitions import Media, ToolDefinition, ToolResult
     from prowess.tools.toolset import Toolset

@@ -25,7 +25,7 @@ from prowess.adapters.conversation import (
 )
 from prowess.arguments import check_callable, check_flag, check_text, check_texts, raise_bad_argument
 from prowess.conversation.acting.trust import Trust
-from prowess.conversation.scope import Scope, ScopeContext
+from prowess.conversation.moment import Scope, ScopeContext
 from prowess.conversation.session import Session
 from prowess.conversation.work_pools import get_pools
 from prowess.discovery.live import Live

@@ -32,8 +32,7 @@ from prowess.adapters.message_types import (
 from prowess.errors import FetchError, NotTrustedError, SkillError, SourceError
 from prowess.text.hidden_characters import to_one_line
 from prowess.thread_work import run_awaitable
-from prowess.tools.arguments import BadArgumentsError, parse_arguments
-from prowess.tools.definitions import ToolResult, sanitize_error
+from prowess.tools.definitions import BadArgumentsError, ToolResult, parse_arguments, sanitize_error
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator, Iterator, Mapping

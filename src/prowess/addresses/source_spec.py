@@ -23,20 +23,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from prowess.addresses.address_check import (
-    AZURE_REPOSITORY,
-    check_address,
-    is_azure_page,
-    match_scp_address,
-    refuse_secret,
-)
 from prowess.addresses.skill_ref import SkillRef, check_part, check_ref, check_version, is_commit, to_folder_name
 from prowess.addresses.source_grammar import (
     ARCHIVE_SUFFIXES,
+    AZURE_REPOSITORY,
     DOWNLOAD_URL,
     SourceParts,
+    check_address,
+    is_azure_page,
     is_shorthand,
+    match_scp_address,
     read_parts,
+    refuse_secret,
     split_address,
     split_path,
     write_parts,

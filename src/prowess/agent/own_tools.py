@@ -21,7 +21,7 @@ from prowess.files.projects import user_state_file
 from prowess.limits import DEFAULT_LIMITS
 from prowess.thread_work import run_in_thread
 from prowess.tools.acting import render_script_result
-from prowess.tools.arguments import BadArgumentsError, optional_count, parse_arguments, required_text
+from prowess.tools.definitions import BadArgumentsError, optional_count, parse_arguments, required_text
 from prowess.tools.file_ranges import DEFAULT_LINES
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from prowess.addresses.address_check import DEFAULT_SCHEMES
 from prowess.addresses.skill_ref import SkillRef
+from prowess.addresses.source_grammar import DEFAULT_SCHEMES
 from prowess.cli.options import AskedLocation, group_options, is_shell_safe, make_agents_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, line

@@ -9,10 +9,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
-from prowess.arguments import check_name, check_text
+from prowess.arguments import check_name, check_text, check_texts
 from prowess.conversation.tool_rules import ToolCeiling
 from prowess.errors import SkillFilteredError
 from prowess.files.paths import relative_path
@@ -23,13 +23,17 @@ from prowess.text.globs import is_filter_match, is_none_filter
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping
 
+    from prowess.conversation.acting.scripts import Scripts
+    from prowess.conversation.acting.trust import Trust, TrustPolicy
     from prowess.conversation.activation import ActiveSkill
     from prowess.limits import Limits
     from prowess.select.auto import ShownList
     from prowess.select.selectors import Selector
+    from prowess.settings import Settings
     from prowess.skills.catalog import Catalog
     from prowess.skills.explanation import Explanation
     from prowess.skills.skill import Skill
+
 
 T = TypeVar("T")
 
@@ -345,3 +349,41 @@ def make_filter_error(name: str, filters: tuple[str, ...]) -> SkillFilteredError
     patterns = [pattern for pattern in filters if pattern]
     shown = ", ".join(map(repr, patterns)) or "''"
     return SkillFilteredError(f"skill {name!r} is not available here (filter: {shown})", filter=", ".join(patterns))
+
+
+class ScopeContext(NamedTuple):
+    """Whose conversation a scope is for."""
+
+    key: str
+    """The key of the conversation; ``""`` for one that has no key."""
+    framework: Any = None
+    """What the framework passes to its tools, such as Pydantic AI's ``RunContext``; ``None`` where nobody calls."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which skills a conversation has, and what of them may run; ``None`` and ``""`` leave that to the host's default.
+
+    ``allowed``: the names of the only skills that it has. ``off``: the names of skills that it does not have; a name
+    that no skill has means nothing. ``filter``: a pattern over their paths. ``trust``: a
+    ``Trust``, or the name of a policy. ``scripts``: how scripts run; ``False``: they do not.
+    """
+
+    allowed: Iterable[str] | None = None
+    filter: str = ""
+    trust: Trust | TrustPolicy | None = None
+    scripts: Scripts | bool | None = None
+    off: Iterable[str] = ()
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Scope:
+        """Return the scope that settings describe: the named set in use, without the skills that are switched off."""
+        in_use = settings.text("set")
+        return cls(settings.sets[in_use] if in_use else None, off=settings.names("off"))
+
+    def __post_init__(self) -> None:
+        """Check what the host has passed; raise ``SourceError`` for a name in place of a list of names."""
+        if self.allowed is not None:
+            object.__setattr__(self, "allowed", check_texts(self.allowed, "allowed"))
+        check_text(self.filter, "filter")
+        object.__setattr__(self, "off", check_texts(self.off, "off"))

@@ -40,9 +40,8 @@ from prowess.conversation.activation import (
 from prowess.conversation.catalog_diff import compare_catalogs, may_differ, update_entries
 from prowess.conversation.consent import Consent
 from prowess.conversation.events import EventEmitter, measure_call
-from prowess.conversation.moment import AMBIENT_FILTERS, Moment
+from prowess.conversation.moment import AMBIENT_FILTERS, Moment, Scope
 from prowess.conversation.rendering import parse_call, render_call
-from prowess.conversation.scope import Scope
 from prowess.conversation.session_json import (
     SavedSession,
     SessionBounds,

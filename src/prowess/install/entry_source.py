@@ -6,8 +6,8 @@ import os
 import re
 from typing import TYPE_CHECKING, get_args
 
-from prowess.addresses.address_check import check_address
 from prowess.addresses.skill_ref import is_commit
+from prowess.addresses.source_grammar import check_address
 from prowess.addresses.source_spec import STORE_SCHEMES, VERSIONED_KINDS, SourceKind, SourceSpec
 from prowess.errors import InstallError, NotInstalledError
 from prowess.files.paths import is_really_inside, relative_path

@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
-from prowess.addresses.address_check import DEFAULT_SCHEMES
 from prowess.addresses.skill_ref import SkillRef
+from prowess.addresses.source_grammar import DEFAULT_SCHEMES
 from prowess.arguments import check_text, check_texts
 from prowess.discovery.agents import get_agent
 from prowess.errors import InstallError, Issue, SkillError
@@ -31,14 +31,13 @@ from prowess.install.entry_source import refuse_own_source
 from prowess.install.fetch_source import SourceAccess
 from prowess.install.index_search import IndexSearch, search_indexes
 from prowess.install.install_tree import refuse_by_policy, refuse_unloadable, trees_for
-from prowess.install.lock import lock_scope
 from prowess.install.manifest import load_manifest
 from prowess.install.outdated import Outdated, find_newer_versions
 from prowess.install.plan import InstallOptions, Plan, make_plan
 from prowess.install.quarantine import RevokedSkill, find_revoked_skills, quarantine_skills
 from prowess.install.relink import add_links, change_links, remove_links
 from prowess.install.remove import remove_skills
-from prowess.install.sync import list_changes, sync_scope
+from prowess.install.sync import list_changes, lock_scope, sync_scope
 from prowess.install.typed_source import to_local_spec, to_spec
 from prowess.install.update import Update, update_skills
 from prowess.install.verify import verify_installs

@@ -25,8 +25,19 @@ from prowess.format.frontmatter.quick.faultless_heads import is_faultless
 from prowess.format.frontmatter.yaml_events import parse_yaml
 from prowess.format.head import Head, is_repair, read_head
 from prowess.limits import resolve_bound
-from prowess.skills import instructions, resources
-from prowess.skills.skill_files import FilesWithoutFolder, FolderPlace, InlineFiles, SkillLocation, as_scope
+from prowess.skills import resources
+from prowess.skills.skill_files import (
+    FilesWithoutFolder,
+    FolderPlace,
+    InlineFiles,
+    SkillLocation,
+    as_scope,
+    decode_body,
+    find_offset,
+    strip_body,
+    too_large_body_error,
+    unreadable_error,
+)
 from prowess.text.patterns import compile_pattern
 
 if TYPE_CHECKING:
@@ -590,16 +601,16 @@ class Skill:
         elif identity is self._identity:
             offset = self._offset
         else:  # only the dashes count: the body is wanted also when a field was lost since the skill was found
-            offset = instructions.find_offset(data, self.policy, self.location)
+            offset = find_offset(data, self.policy, self.location)
         body = data[offset:]
         if len(body) > limit:
-            raise instructions.too_large_body_error(self.location, limit)
+            raise too_large_body_error(self.location, limit)
         if errors == "bytes":
             return body
         return body.decode("utf-8", "replace") if errors == "replace" else self._decode_body(body, offset)
 
     def _decode_body(self, body: bytes, offset: int) -> str:
-        return instructions.decode_body(body, offset, self.location)
+        return decode_body(body, offset, self.location)
 
     @property
     def needs_frontmatter(self) -> bool:
@@ -624,14 +635,14 @@ class Skill:
         except ResourceChangedError:
             raise  # a file that is not what was listed or locked is not the same as one that is gone
         except ResourceError as error:
-            raise instructions.unreadable_error(self.location, error, limits.max_body_bytes) from None
+            raise unreadable_error(self.location, error, limits.max_body_bytes) from None
 
     def load(self) -> LoadedSkill:
         """The skill as its file is now, with its instructions; the file is parsed again, whatever discovery saw."""
         self.refuse_revoked()
         files = self._files.renew()  # instructions and files must be of the same state, so the skill goes on with these
         if isinstance(files, InlineFiles):
-            return LoadedSkill(self, instructions.strip_body(files.body))
+            return LoadedSkill(self, strip_body(files.body))
         data, identity = files.read_skill_file(self._identity, self.limits.max_body_bytes)
         if identity is None:
             return self.load_fetched(data, files)
@@ -656,8 +667,8 @@ class Skill:
     def _extract_instructions(self, data: bytes, offset: int) -> str:
         """Return the instructions in a whole file whose body begins at ``offset``."""
         if len(data) - offset > self.limits.max_body_bytes:
-            raise instructions.too_large_body_error(self.location, self.limits.max_body_bytes)
-        return instructions.strip_body(self._decode_body(data[offset:], offset))
+            raise too_large_body_error(self.location, self.limits.max_body_bytes)
+        return strip_body(self._decode_body(data[offset:], offset))
 
     def parse_file(self, data: bytes) -> Head:
         """The document of a whole file. Without frontmatter it is all body, where the fields came from elsewhere.

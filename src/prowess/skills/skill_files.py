@@ -1,4 +1,4 @@
-"""How a skill reaches its files, wherever they are: one class for each kind of place.
+"""The location of a skill and how its files are reached: one class for each kind of place.
 
 Here are ``FolderFiles`` (a folder on this machine), ``FilesWithoutFolder`` (the same without one of its folders) and
 ``InlineFiles`` (a string and no files). ``skills.remote_files.RemoteFiles`` has files that a source fetches, and
@@ -9,14 +9,23 @@ Each object is bound to the files of one skill, and knows nothing else of the sk
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from prowess.arguments import raise_bad_argument
-from prowess.errors import ResourceError, ResourceNotFoundError
+from prowess.errors import (
+    ResourceError,
+    ResourceNotFoundError,
+    ResourceTooLargeError,
+    SkillLoadError,
+    SkillValidationError,
+    make_unreadable_error,
+)
 from prowess.files.read import OpenFile, read_if_same
+from prowess.format.frontmatter.parse import find_body_offset
 from prowess.format.head import LoadPolicy
 from prowess.names import split_resource_path
-from prowess.skills import instructions, resources
+from prowess.skills import resources
 from prowess.skills.explanation import SkillScope
 from prowess.skills.resources import FileList, Resources
 
@@ -192,7 +201,7 @@ class FolderFiles(SkillFiles):
             with OpenFile(base, (*parts, name)) as file:
                 return file.read_all(limits.max_frontmatter_bytes + limit), file.identity
         except ResourceError as error:
-            raise instructions.unreadable_error(location, error, limit) from None
+            raise unreadable_error(location, error, limit) from None
 
     def list_files(self) -> FileList:
         base, parts, _, location, limits = self._place
@@ -318,3 +327,38 @@ class SkillLocation(NamedTuple):
     """What gives a skill in a folder its files."""
     files: SkillFiles | None = None
     """The files of a skill that is in no folder."""
+
+
+def strip_body(body: str) -> str:
+    """Return a body as instructions are given: LF line ends, without whitespace at both ends."""
+    return (body.replace("\r\n", "\n") if "\r" in body else body).strip()  # most bodies need no second copy
+
+
+def decode_body(data: bytes, offset: int, location: str) -> str:
+    """Return the bytes of a body as text; ``offset``: where they begin in the file."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        message = f"the body is not UTF-8: byte 0x{data[error.start]:02X} at byte {offset + error.start}"
+        raise SkillValidationError(message, location, "body-not-text") from None
+
+
+def find_offset(data: bytes, policy: LoadPolicy, location: str) -> int:
+    """Return the byte at which the body of a whole file begins; only the dashes around the frontmatter count."""
+    limit = policy.limits.max_frontmatter_bytes
+    try:
+        return find_body_offset(data[:limit], whole=len(data) <= limit, repair=policy.repairs, limits=policy.limits)
+    except SkillLoadError as error:
+        raise type(error)([replace(issue, path=location) for issue in error.issues], location) from None
+
+
+def unreadable_error(location: str, error: ResourceError, limit: int) -> SkillValidationError:
+    """Return the error for a SKILL.md that cannot be read; ``limit``: how many bytes its body may have."""
+    if isinstance(error, ResourceTooLargeError):
+        return too_large_body_error(location, limit)
+    return make_unreadable_error(error, location)
+
+
+def too_large_body_error(location: str, limit: int) -> SkillValidationError:
+    """Return the error for a body of more than ``limit`` bytes."""
+    return SkillValidationError(f"the body has more than {limit} bytes", location, "body-too-large")

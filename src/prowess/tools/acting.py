@@ -17,8 +17,14 @@ from prowess.format.commands import ExpandedText
 from prowess.format.frontmatter.fields import split_names
 from prowess.text.markup import neutralize_tags
 from prowess.thread_work import LoopRunningError, await_result, run_in_thread
-from prowess.tools.arguments import BadArgumentsError, optional_text, required_text
-from prowess.tools.definitions import ToolResult, error_result, sanitize_error
+from prowess.tools.definitions import (
+    BadArgumentsError,
+    ToolResult,
+    error_result,
+    optional_text,
+    required_text,
+    sanitize_error,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

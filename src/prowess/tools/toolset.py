@@ -20,8 +20,7 @@ from prowess.text.hidden_characters import to_one_line
 from prowess.text.markup import CONTENT_TAG, USER_CALL_TAG, neutralize_tags
 from prowess.thread_work import run_in_thread
 from prowess.tools.acting import SubAgents, prepare_fork
-from prowess.tools.arguments import BadArgumentsError, parse_arguments
-from prowess.tools.definitions import ToolResult, error_result, sanitize_error
+from prowess.tools.definitions import BadArgumentsError, ToolResult, error_result, parse_arguments, sanitize_error
 from prowess.tools.options import ToolsetOptions, check_allowed, check_counter, check_scripts, find_dialect
 from prowess.tools.prompt import ListingReasons, View
 

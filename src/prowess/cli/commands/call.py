@@ -15,7 +15,7 @@ from prowess.cli.selection import open_session
 from prowess.cli.skill_lookup import load_cli_settings
 from prowess.conversation.acting.scripts import Scripts
 from prowess.limits import DEFAULT_LIMITS
-from prowess.tools.arguments import parse_arguments
+from prowess.tools.definitions import parse_arguments
 from prowess.tools.dialects import DIALECTS
 from prowess.tools.toolset import Toolset
 

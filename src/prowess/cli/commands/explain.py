@@ -79,7 +79,7 @@ def _explain_listing(settings: Settings, catalog: prowess.Catalog, name: str, qu
     """Return the explanation that a toolset gives of a skill after it made the prompt for a request."""
     # Only here: without a request nothing of a conversation has to be loaded.
     from prowess.cli.selection import make_selector
-    from prowess.conversation.scope import Scope
+    from prowess.conversation.moment import Scope
     from prowess.conversation.session import Session
     from prowess.tools.toolset import Toolset
 

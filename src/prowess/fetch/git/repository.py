@@ -13,9 +13,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.addresses.address_check import DEFAULT_SCHEMES, check_address
 from prowess.addresses.skill_ref import check_version, is_commit, is_short_commit
-from prowess.addresses.source_grammar import write_file_address
+from prowess.addresses.source_grammar import DEFAULT_SCHEMES, check_address, write_file_address
 from prowess.errors import BadReferenceError, GitError, UnsafeTreeError
 from prowess.fetch.git.objects import GitObjects, dump_objects, load_objects
 from prowess.fetch.git.temporary_repository import HISTORY_DEPTHS, WITHOUT_BLOBS, TemporaryRepository

@@ -7,7 +7,7 @@ import re
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from prowess.addresses.address_check import check_address
+from prowess.addresses.source_grammar import check_address
 from prowess.errors import BadReferenceError, GitError
 from prowess.fetch.git.process import DUMB_SERVER, PASSED_VARIABLES, GitProgram, make_environment
 from prowess.files.delete import temporary_folder

@@ -5,8 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from prowess.skills.render import render_lines
-from prowess.tools.arguments import BadArgumentsError, optional_text
-from prowess.tools.definitions import ToolDefinition, ToolResult, describe_error, error_result, text_schema
+from prowess.tools.definitions import (
+    BadArgumentsError,
+    ToolDefinition,
+    ToolResult,
+    describe_error,
+    error_result,
+    optional_text,
+    text_schema,
+)
 from prowess.tools.dialect import Dialect, Tool, can_load_skills
 
 if TYPE_CHECKING:

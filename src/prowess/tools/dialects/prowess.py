@@ -11,13 +11,17 @@ from prowess.limits import DEFAULT_LIMITS
 from prowess.text.hidden_characters import to_one_line
 from prowess.text.markup import escape_xml, neutralize_tags
 from prowess.tools.acting import run_script, run_skill
-from prowess.tools.arguments import BadArgumentsError, optional_count, optional_text, parse_arguments, required_text
 from prowess.tools.definitions import (
+    BadArgumentsError,
     ToolDefinition,
     ToolResult,
     describe_error,
     error_result,
     object_schema,
+    optional_count,
+    optional_text,
+    parse_arguments,
+    required_text,
     sanitize_error,
     string_schema,
     text_schema,

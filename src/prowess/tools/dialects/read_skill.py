@@ -9,8 +9,14 @@ from prowess.errors import PathTraversalError, SkillError, SkillValidationError
 from prowess.text.hidden_characters import to_one_line
 from prowess.text.markup import escape_attribute, escape_xml
 from prowess.tools.acting import run_skill
-from prowess.tools.arguments import optional_text
-from prowess.tools.definitions import ToolDefinition, ToolResult, error_result, render_plain_error, text_schema
+from prowess.tools.definitions import (
+    ToolDefinition,
+    ToolResult,
+    error_result,
+    optional_text,
+    render_plain_error,
+    text_schema,
+)
 from prowess.tools.dialect import Dialect, Tool, can_load_skills, fork_parameters, has_files, has_forks
 
 if TYPE_CHECKING:

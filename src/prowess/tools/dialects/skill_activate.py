@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from prowess.errors import SkillError, UnknownSkillError
 from prowess.text.hidden_characters import to_one_line
-from prowess.tools.arguments import BadArgumentsError, optional_text
 from prowess.tools.definitions import (
+    BadArgumentsError,
     ToolDefinition,
     ToolResult,
     error_result,
     object_schema,
+    optional_text,
     render_plain_error,
     string_schema,
     text_schema,

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any
 from prowess.errors import PathTraversalError, ResourceError, ResourceTooLargeError
 from prowess.text.hidden_characters import to_one_line
 from prowess.text.markup import neutralize_tags
-from prowess.tools.arguments import optional_text, required_text
-from prowess.tools.definitions import ToolDefinition, ToolResult, error_result, render_plain_error, text_schema
+from prowess.tools.definitions import (
+    ToolDefinition,
+    ToolResult,
+    error_result,
+    optional_text,
+    render_plain_error,
+    required_text,
+    text_schema,
+)
 from prowess.tools.dialect import Dialect, Tool, can_load_skills
 
 if TYPE_CHECKING:

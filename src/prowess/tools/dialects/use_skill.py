@@ -9,8 +9,7 @@ from prowess.conversation.rendering import render_file_elements
 from prowess.skills.render import render_xml_entry
 from prowess.text.hidden_characters import to_one_line
 from prowess.text.markup import CONTENT_TAG, wrap_in_element
-from prowess.tools.arguments import BadArgumentsError
-from prowess.tools.definitions import ToolDefinition, ToolResult, describe_error, object_schema
+from prowess.tools.definitions import BadArgumentsError, ToolDefinition, ToolResult, describe_error, object_schema
 from prowess.tools.dialect import Dialect, Tool, can_load_skills, name_parameter
 
 if TYPE_CHECKING:

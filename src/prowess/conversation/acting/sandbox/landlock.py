@@ -13,8 +13,15 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from prowess.conversation.acting.sandbox import layout
-from prowess.conversation.acting.sandbox.layout import Confined, Jail, Protected, Sandbox, list_open_entries
-from prowess.conversation.acting.sandbox.probe import PROBE_COMMAND, explain_failure
+from prowess.conversation.acting.sandbox.layout import (
+    PROBE_COMMAND,
+    Confined,
+    Jail,
+    Protected,
+    Sandbox,
+    explain_failure,
+    list_open_entries,
+)
 from prowess.conversation.acting.sandbox.seccomp import build_sandbox_filter, can_filter
 
 if TYPE_CHECKING:

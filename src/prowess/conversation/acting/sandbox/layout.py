@@ -1,4 +1,4 @@
-"""What all kinds of sandbox share: their description, the folders of a run, the readable parts of the system."""
+"""What all kinds of sandbox share: their description, the folders of a run, the readable system files, a probe."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from prowess.errors import SandboxError
 from prowess.files.paths import is_inside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
 
 SYSTEM_FOLDERS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 """The folders of the system's programs and libraries."""
@@ -104,3 +106,26 @@ def settings_files(*, network: bool) -> list[str]:
 def is_system_path(path: str) -> bool:
     """Return whether a path is in one of the system's folders."""
     return any(is_inside(path, top) for top in SYSTEM_FOLDERS)
+
+
+PROBE_COMMAND = ("/bin/sh", "-c", "exit 0")
+"""The program that is confined to find out whether a sandbox works."""
+# It ends within milliseconds: a sandbox that hangs must not hold up the host.
+_MAX_SECONDS, _MAX_OUTPUT_BYTES = 10, 4096
+
+
+def explain_failure(confined: Confined) -> str | None:
+    """Return why a confined probe fails, ``None`` when it succeeds."""
+    from prowess.conversation.acting.supervised import (
+        ProcessLimits,
+        run_under_supervisor,
+    )  # a cycle: it imports layout from this package
+
+    try:
+        finished = run_under_supervisor(confined, ProcessLimits(_MAX_SECONDS, _MAX_OUTPUT_BYTES), cwd="/", env={})
+    except SandboxError as error:
+        return error.message
+    if finished.status == 0 and not finished.limit:
+        return None
+    message = finished.stderr.decode("utf-8", "replace").strip()
+    return message or finished.limit or f"exit status {finished.status}"
