@@ -1,6 +1,7 @@
 """One catalogue that keeps up with the disk, and the sessions that follow it."""
 
 import gc
+import inspect
 import logging
 import threading
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pytest
 
 import prowess
 from prowess import Session
+from prowess.discovery.watch import WatchOptions
 
 Put = Callable[..., Path]
 Opened = Callable[[], prowess.Live]
@@ -258,3 +260,13 @@ def test_a_live_catalogue_answers_like_the_present_catalogue(following: Opened, 
         assert ([skill.name for skill in live], len(live), "second" in live) == (["first", "second"], 2, True)
         with pytest.raises(prowess.UnknownSkillError):
             live["third"]
+
+
+def test_the_options_of_live_and_watch_are_those_of_scan_and_discover() -> None:
+    named = {
+        parameter.name
+        for function in (prowess.scan, prowess.discover)
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind is not parameter.VAR_POSITIONAL
+    }
+    assert set(WatchOptions.__annotations__) == named

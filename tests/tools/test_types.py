@@ -14,8 +14,8 @@ from bench.environments import NotInstalledError, python_with
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).parent / "foreign"
-PACKAGES = ("openai", "anthropic", "mcp", "mypy", "pyright")
-RIGHT = ("openai_program.py", "anthropic_program.py", "mcp_program.py")
+PACKAGES = ("openai", "openai-agents", "anthropic", "mcp", "mypy", "pyright")
+RIGHT = ("openai_program.py", "anthropic_program.py", "mcp_program.py", "adapters_program.py")
 
 pytestmark = pytest.mark.foreign
 
@@ -64,5 +64,5 @@ def test_a_type_checker_finds_every_mistake(python: str, checker: str) -> None:
     """Else the test above would accept anything."""
     lines = (PROGRAMS / "mistaken_program.py").read_text(encoding="utf-8").splitlines()
     mistakes = {number for number, line in enumerate(lines, 1) if line.endswith("# MISTAKE")}
-    assert len(mistakes) == 10
+    assert len(mistakes) == 11
     assert checked(python, checker, "mistaken_program.py") == mistakes

@@ -106,7 +106,7 @@ class RunResult:
     """What a run gives: the last text of the model, and what is needed to go on."""
 
     text: str
-    messages: list[Message]
+    messages: list[Any]  # not list[Message]: programs have a type of the client for them
     """The messages, in the shape of the provider, without the system text: pass them on with the next message."""
     stop: StopReason
     pending: tuple[PendingCall, ...] = ()
@@ -127,7 +127,7 @@ class PartialRun:
 
     text: str
     """The last text of the model."""
-    messages: list[Message]
+    messages: list[Any]
     usage: tuple[Usage, ...] = ()
     saved: str = field(default="", repr=False)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from http import HTTPStatus
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from prowess.adapters.core import Conversation, SkillsAdapter, aturn, get_media, require_package
@@ -55,6 +55,9 @@ if TYPE_CHECKING:
     OpenRun = Callable[[RunContextWrapper[Any]], "SkillRun"]
 
 
+C = TypeVar("C")
+
+
 @dataclass(eq=False)
 class SkillRun:
     """One run of an agent: its conversation, and the context in which the state of the conversation is kept."""
@@ -88,7 +91,7 @@ class Skills(SkillsAdapter):
 
     # -- what a program calls ----------------------------------------------------------------------------------------
 
-    def attach(self, agent: Agent[Any], *, conversation: NameConversation | None = None) -> Agent[Any]:
+    def attach(self, agent: Agent[C], *, conversation: NameConversation | None = None) -> Agent[C]:
         """Return a copy of ``agent`` that has skills; ``agent`` stays as it is.
 
         ``conversation``: gets the context of a run, and returns the key of its conversation, or ``None`` for a run that
@@ -103,16 +106,16 @@ class Skills(SkillsAdapter):
         self._name = self._name or agent.name
         # The skills are in the class, not in the object, so that a clone of the new agent has them too.
         attached = {"skills": self, "name_conversation": staticmethod(conversation) if conversation else None}
-        made: Agent[Any] = object.__new__(type(kind.__name__, (SkilledAgent, kind), attached))
+        made: Agent[C] = object.__new__(type(kind.__name__, (SkilledAgent, kind), attached))
         vars(made).update(vars(agent.clone(tools=[*agent.tools], handoffs=[*agent.handoffs])))
         return made
 
-    def bind_session(self, session: Session) -> _SkillSession:
+    def bind_session(self, session: Session) -> Session:
         """Return a session that stores the state of the skills with the items of ``session``.
 
         All runs over it are one conversation, also in another process.
         """
-        return _SkillSession(self, session)
+        return cast("Session", _SkillSession(self, session))  # it passes on what it does not have itself
 
     def tools(self) -> list[FunctionTool]:
         """Return the skill tools for an agent whose instructions have ``prompt()``; each run is a conversation."""

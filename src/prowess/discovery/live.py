@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from threading import Condition, Event, Thread, current_thread
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, Unpack, overload
 
 from prowess.errors import SourceError
 from prowess.policy.files import bind_policy
@@ -13,7 +13,7 @@ from prowess.skills.catalog import Catalog
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from prowess.discovery.watch import Watch, WatchMethod
+    from prowess.discovery.watch import Watch, WatchMethod, WatchOptions
     from prowess.literals import OnDuplicate
     from prowess.skills.skill import Skill
     from prowess.skills.source_list import SkillSource
@@ -32,7 +32,10 @@ _UNREACHED = ("not fetched", "not reached")
 
 @overload
 def live(
-    *roots: Root | Iterable[Root], every: float | None = None, notice: WatchMethod = "auto", **scan: Any
+    *roots: Root | Iterable[Root],
+    every: float | None = None,
+    notice: WatchMethod = "auto",
+    **options: Unpack[WatchOptions],
 ) -> Live: ...
 
 

@@ -6,7 +6,7 @@ import os
 import time
 from functools import partial
 from threading import Event, Lock
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, Self, TypedDict, TypeVar, Unpack
 
 from prowess.discovery.scan import discover, resolve_standard_places, root_folder, scan
 from prowess.errors import SourceError
@@ -20,7 +20,9 @@ from prowess.thread_work import call_on_cancel, run_in_thread
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from prowess.discovery.scan import OnIssue
     from prowess.limits import Limits
+    from prowess.literals import FollowLinks, Mode, OnDuplicate, Severity
     from prowess.skills.catalog import Catalog
     from prowess.skills.skill import Skill
 
@@ -34,7 +36,34 @@ _PLACE_OPTIONS = frozenset(("cwd", "home", "agents", "project", "user"))
 """The keywords of ``discover`` that say which places count."""
 
 
-def watch(*roots: Root | Iterable[Root], every: float = 1.0, notice: WatchMethod = "auto", **options: Any) -> Watch:
+class WatchOptions(TypedDict, total=False):
+    """The keywords of ``scan``, and those of ``discover``, which count where no root is named."""
+
+    mode: Mode
+    repair: bool
+    missing: Literal["ignore", "error"]
+    max_depth: int | None
+    nested: bool
+    skip_prefixes: Sequence[str]
+    filename: str
+    on_duplicate: OnDuplicate
+    follow_links: FollowLinks
+    invalid: Literal["load", "skip"]
+    check_dir: bool
+    on_issue: OnIssue | None
+    on_issue_from: Severity
+    limits: Limits | None
+    cwd: str | os.PathLike[str] | None
+    home: str | os.PathLike[str] | None
+    agents: Iterable[str] | None
+    project: bool
+    verify: Literal["lock"] | None
+    user: bool
+
+
+def watch(
+    *roots: Root | Iterable[Root], every: float = 1.0, notice: WatchMethod = "auto", **options: Unpack[WatchOptions]
+) -> Watch:
     """Return an iterator of catalogues of the skills below ``roots``: the current one, then one after each change.
 
     Without roots, the standard places are watched. Use it in ``for`` or ``async for``; ``close()``, or the end of a
@@ -42,7 +71,7 @@ def watch(*roots: Root | Iterable[Root], every: float = 1.0, notice: WatchMethod
     ``watch``) or ``"stat"``, a look at every file ``every`` so many seconds. ``options`` are those of ``scan``, or of
     ``discover`` without roots.
     """
-    return Watch(tuple(_flatten_roots(roots)), every=every, notice=notice, options=options)
+    return Watch(tuple(_flatten_roots(roots)), every=every, notice=notice, options={**options})
 
 
 def _flatten_roots(roots: Iterable[Root | Iterable[Root]]) -> Iterable[str]:

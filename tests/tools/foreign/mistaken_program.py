@@ -21,3 +21,8 @@ def mistake(openai: OpenAI, anthropic: Anthropic, catalog: prowess.Catalog) -> N
     openai.chat.completions.create(model="m", messages=[result.to_anthropic("call-1")])  # MISTAKE
     openai.responses.create(model="m", input=[result.to_mcp()])  # MISTAKE
     result.to_mcp()["is_error"]  # MISTAKE
+
+
+def follow(folder: str) -> None:
+    """An option that does not exist."""
+    prowess.live(folder, mod="strict")  # MISTAKE
