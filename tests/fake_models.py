@@ -126,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if isinstance(reply, Raw):
             kind = "text/event-stream" if is_stream else "application/json"
-            self._begin(kind, {"Transfer-Encoding": "chunked", **reply.headers})
+            self._begin(kind, {"Transfer-Encoding": "chunked", **reply.headers}, reply.status)
             for piece in reply.pieces():
                 self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
             self.wfile.write(b"0\r\n\r\n")

@@ -80,6 +80,7 @@ class Raw:
 
     pieces: Callable[[], Iterable[bytes]]
     headers: dict[str, str] = field(default_factory=dict)
+    status: int = 200
 
 
 Reply = Move | Failure | Cut | Slow | Raw

@@ -414,6 +414,18 @@ def test_answer_of_a_child_agent_that_does_not_end_is_an_error_of_its_call(scene
     assert [record.is_error for record in result.calls] == [True]
 
 
+@pytest.mark.parametrize("status", [302, 307])
+def test_server_of_the_model_cannot_send_the_conversation_elsewhere(scene: Scene, status: int) -> None:
+    with provide(play(Text("Hello."))) as other:
+        moved = Raw(list, {"Location": f"{other.url}/v1/chat/completions?key=secret"}, status)
+        with provide(play(*[moved] * 9)) as provider:
+            result = scene.run(loopback(provider))
+    assert (result.status, other.requests, other.unknown) == ("failed", [], [])
+    assert result.error is not None
+    assert f"redirects to another server, {other.url}/v1/chat/completions" in result.error.message
+    assert "secret" not in result.error.message
+
+
 def test_compressed_answer_is_refused_before_it_is_unpacked(scene: Scene) -> None:
     bomb = gzip.compress(b" " * 10_000_000)
     with provide(play(Raw(lambda: [bomb], {"Content-Encoding": "gzip"}))) as provider:

@@ -191,9 +191,9 @@ _MAX_BYTES_PER_CHAR = 12  # a character outside the basic plane, escaped in JSON
 def bound_answers(model: Model, limits: Limits) -> Iterator[None]:
     """Bound each answer of the model's server, before anything is made of it, until the block ends.
 
-    An answer that is larger than ``limits`` allow, or has too long a line, raises ``ModelError``. That bounds child
-    agents too, whose answers come as a whole. A model without a client of its own, such as a scripted one, is left as
-    it is.
+    A redirect to another server raises ``ModelError``, since that one would get the conversation and perhaps the key.
+    So does an answer that is larger than ``limits`` allow, or has too long a line. All this counts for child agents
+    too. A model without a client of its own, such as a scripted one, is left as it is.
     """
     import httpx2
 
@@ -205,18 +205,22 @@ def bound_answers(model: Model, limits: Limits) -> Iterator[None]:
     async def refuse_compression(request: httpx2.Request) -> None:
         request.headers["accept-encoding"] = "identity"  # otherwise a kilobyte can become a megabyte in memory
 
-    async def bound_body(response: httpx2.Response) -> None:
+    async def check_answer(response: httpx2.Response) -> None:
+        if response.has_redirect_location:
+            here, there = response.url, response.url.join(response.headers["location"])
+            if (here.scheme, here.host, here.port) != (there.scheme, there.host, there.port):
+                raise ModelError(f"the server of the model redirects to another server, {hide_secrets(str(there))}")
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             raise ModelError("the server of the model compressed its answer, which it was not asked to")
         response.stream = _make_bounded_stream(response, limits)
 
     client.event_hooks["request"].append(refuse_compression)
-    client.event_hooks["response"].append(bound_body)
+    client.event_hooks["response"].append(check_answer)
     try:
         yield
     finally:
         client.event_hooks["request"].remove(refuse_compression)
-        client.event_hooks["response"].remove(bound_body)
+        client.event_hooks["response"].remove(check_answer)
 
 
 def _make_bounded_stream(response: httpx2.Response, limits: Limits) -> httpx2.AsyncByteStream:
