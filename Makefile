@@ -171,6 +171,10 @@ bench-installers: $(READY) ## measure beside the npm installer of skills, which 
 bench-retrieval: $(READY) ## measure how well search finds real skills, and what it costs; ARGS="--folds FOLDER" for fold models
 	$(BIN)/python -m bench.retrieval $(ARGS)
 
+.PHONY: bench-security
+bench-security: $(READY) ## count ordinary and labelled skills with a warning of check --security; ARGS="--labelled FOLDER"
+	$(BIN)/python -m bench.security $(ARGS)
+
 .PHONY: corpus
 corpus: $(READY) ## load a corpus of real skills and count what loads
 	$(BIN)/python -m bench.corpus

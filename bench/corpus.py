@@ -259,7 +259,7 @@ def _on_one_line(text: str) -> str:
 
 def _whole() -> str:
     with tempfile.TemporaryDirectory(prefix="prowess-corpus-") as temporary:
-        _extract(Path(temporary))
+        extract_skills(Path(temporary))
         root = Path(temporary, "skills")
         listed = len((root / "MANIFEST.jsonl").read_text(encoding="utf-8").splitlines())
         begin = time.process_time()
@@ -280,7 +280,7 @@ def _whole() -> str:
     )
 
 
-def _extract(folder: Path) -> None:
+def extract_skills(folder: Path) -> None:
     """Folders and regular files only, by the rules for archives that nobody vouches for."""
     with tarfile.open(CORPUS / "skills.tar.xz") as archive:
         archive.extractall(folder, members=_ordinary(archive), filter="data")

@@ -458,6 +458,9 @@ class Limits:
     max_policy_bytes: int = 4 * MIB
     """The largest policy file that is read. A larger one stops everything, as a malformed one does."""
 
+    max_policy_age_seconds: int = 604_800
+    """How long a policy that was fetched counts without being fetched again. An older one stops everything."""
+
     max_lock_bytes: int = 16 * MIB
     """The largest lock file, manifest or journal that is read. What would become larger is not written."""
 

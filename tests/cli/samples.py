@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -109,6 +110,15 @@ def edited() -> None:
         file.write("\nOne more line.\n")
 
 
+def updated() -> None:
+    """Keep the lock file of an install of ``notes`` in a folder, and install another skill."""
+    installed()
+    Path("before").mkdir()
+    shutil.copy("prowess.lock", "before")
+    prowess.create_skill("more", "elsewhere", description="Writes more.")
+    prowess.Installer().install_local("elsewhere/more", project=True)
+
+
 def conflicted() -> None:
     """Install ``notes``, then make the conflict that git leaves after another side removed every skill."""
     installed()
@@ -158,6 +168,7 @@ SAMPLES: dict[str, Sample] = {
     "update": Sample(("--yes",), before=(edited,)),
     "outdated": Sample((), statuses=frozenset((1,)), before=(edited,)),
     "diff": Sample(("notes",), statuses=frozenset((1,)), before=(edited,)),
+    "diff (lock)": Sample(("--lock", "before/prowess.lock"), statuses=frozenset((1,)), before=(updated,)),
     "verify": Sample((), before=(installed,)),
     "verify (recursive)": Sample(("--recursive",), before=(installed,)),
     "outdated (recursive)": Sample(("--recursive",), before=(installed,)),
@@ -170,7 +181,9 @@ SAMPLES: dict[str, Sample] = {
     "backups": Sample((), before=(kept,)),
     "cache": Sample(("--prune", "--yes"), before=(kept,)),
     "policy show": Sample((), before=(governed,)),
+    "policy fetch": Sample((), before=(governed,)),
     "policy check": Sample((), statuses=frozenset((1,)), before=(installed, governed)),
+    "review": Sample(("notes", "--yes"), before=(installed,)),
     "audit": Sample((), statuses=frozenset((1,)), before=(installed, governed)),
     "inventory": Sample(("--user",), before=(installed,)),
     "trust list": Sample((), before=(granted,)),

@@ -34,9 +34,9 @@ def test_a_machine_on_the_internet_is_public(address: str) -> None:
 def test_every_other_address_is_not_public_even_inside_an_ipv6_address(address: str) -> None:
     assert not is_public(address)
     with pytest.raises(prowess.FetchError) as caught:
-        check_address(address, UrlPolicy(), "skills.example")
+        check_address(address, UrlPolicy(), Origin("https", "skills.example", 443))
     assert caught.value.code == "address-refused"
-    check_address(address, UrlPolicy(private=True), "skills.example")
+    check_address(address, UrlPolicy(private=True), Origin("https", "skills.example", 443))
 
 
 @pytest.mark.parametrize(

@@ -125,12 +125,12 @@ def hostile_policy() -> None:
     """Policy files of the project whose every string is hostile, and an installed skill that they revoke."""
     installed()
     digest = prowess.discover()["notes"].digest()
-    put("policy.toml", f'[sources]\nallow = ["{IN_YAML}"]\n')
-    put("revoked.toml", f'[[skill]]\ndigest = "{digest}"\nreason = "{IN_YAML}"\n')
+    put("prowess-policy.toml", f'[sources]\nallow = ["{IN_YAML}"]\n')
+    put("prowess-revoked.toml", f'[[skill]]\ndigest = "{digest}"\nreason = "{IN_YAML}"\n')
 
 
 def bad_policy() -> None:
-    put("policy.toml", f'[run]\n"x{IN_YAML}" = "{IN_YAML}"\n')
+    put("prowess-policy.toml", f'[run]\n"x{IN_YAML}" = "{IN_YAML}"\n')
 
 
 def linked() -> None:
@@ -142,6 +142,14 @@ def edited() -> None:
     """Changed at its source: every line of the difference is hostile."""
     installed()
     put("elsewhere/notes/SKILL.md", skill_text("notes", f"{EVIL}\nand more {EVIL}\n"))
+
+
+def changed_lock() -> None:
+    """A lock file without installs, beside one with a skill whose every line is hostile."""
+    source()
+    put("elsewhere/notes/SKILL.md", skill_text("notes", f"{EVIL}\nand more {EVIL}\n"))
+    prowess.Installer().install("./elsewhere/notes", project=True)
+    put("empty/prowess.lock", "version = 1\n")
 
 
 def tampered() -> None:
@@ -322,7 +330,21 @@ CASES: dict[str, tuple[Case, ...]] = {
         Case(("lock", "--merge", "--ours", f"x{EVIL}", "--theirs", "y")),
     ),
     "verify": (Case(("verify",), tampered), Case(("verify",), bad_lock)),
-    "diff": (Case(("diff", "notes"), tampered), Case(("diff", EVIL), installed), Case(("diff", "notes"), bad_lock)),
+    "diff": (
+        Case(("diff", "notes"), tampered),
+        Case(("diff", EVIL), installed),
+        Case(("diff", "notes"), bad_lock),
+        Case(("diff", "--lock", "empty/prowess.lock"), changed_lock),
+        Case(("diff", "--lock", "empty/prowess.lock", "--format", "markdown"), changed_lock),
+        Case(("diff", "--lock", "empty/prowess.lock", "--format", "github"), changed_lock, seen=False),
+        Case(("diff", "--lock", f"x{EVIL}"), installed),
+    ),
+    "review": (
+        Case(("review", "notes", "--yes"), changed_lock),
+        Case(("review", "./elsewhere/notes", "--dry-run"), source, seen=False),
+        Case(("review", f"x{EVIL}"), installed),
+        Case(("review", "notes", "--yes"), bad_policy),
+    ),
     "find": (
         Case(("find", "does", "--index", "./elsewhere"), source),
         Case(("find", EVIL, "--index", "./elsewhere"), source, seen=False),

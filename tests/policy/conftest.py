@@ -26,7 +26,7 @@ def write(world: World) -> Write:
     def write_file(text: str, name: str = "policy.toml", *, project: bool = False) -> str:
         folder = world.project if project else world.home / ".config" / "prowess"
         folder.mkdir(parents=True, exist_ok=True, mode=0o755)
-        path = folder / name
+        path = folder / (f"prowess-{name}" if project else name)
         path.write_text(text, encoding="utf-8")
         path.chmod(0o644)
         return str(path)

@@ -57,7 +57,7 @@ def test_a_sandboxed_program_cannot_change_the_policy_of_its_folder(world: World
     require_sandbox()
     path = Path(write('[run]\nscripts = "ask"\n', project=True))
     scripts = prowess.Scripts(sandbox=kind, folder=world.project)
-    scripts.run_command("rm -f policy.toml; echo > policy.toml; mv policy.toml gone")
+    scripts.run_command("rm -f prowess-policy.toml; echo > prowess-policy.toml; mv prowess-policy.toml gone")
     assert path.read_text(encoding="utf-8") == '[run]\nscripts = "ask"\n'
 
 
@@ -200,12 +200,12 @@ def test_a_run_in_another_folder_obeys_the_policies_of_both(world: World, write:
     (world.base / "turns.yaml").write_text("turns: [{text: Done.}]\n")
     run = ("run", "x", "--model", f"scripted:{world.base}/turns.yaml", "--trust", "never")
     assert Command()(*run, "--folder", str(other)).status == 0
-    (other / "policy.toml").write_text("[run]\nscript = 'never'\n")
+    (other / "prowess-policy.toml").write_text("[run]\nscript = 'never'\n")
     assert Command()(*run).status == 0
     refused = Command()(*run, "--folder", str(other))
     assert refused.status != 0
-    assert f"{other}/policy.toml" in refused.err
-    (other / "policy.toml").write_text("[run]\nsandbox = []\n")
+    assert f"{other}/prowess-policy.toml" in refused.err
+    (other / "prowess-policy.toml").write_text("[run]\nsandbox = []\n")
     write("[run]\nscript = 'never'\n", project=True)
     assert "does not know" in Command()(*run, "--folder", str(other)).err
 

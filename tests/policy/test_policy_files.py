@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -248,3 +249,30 @@ def test_the_policy_of_another_users_closed_home_does_not_count(world: World) ->
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd="/")
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["()", "bad-policy"]
+
+
+ADVISORY = {
+    "id": "ACME-2026-1",
+    "summary": "it sends mail",
+    "affected": [{"ecosystem_specific": {"digests": [DIGEST]}}],
+}
+
+
+def test_advisories_revoke_digests_until_they_are_withdrawn(write: Write) -> None:
+    for content in ([ADVISORY], {"advisories": [ADVISORY]}):
+        path = write(json.dumps(content), "advisories.json")
+        revocation = prowess.current_policy().find_revocation(DIGEST)
+        assert revocation is not None
+        assert (revocation.reason, revocation.file) == ("ACME-2026-1: it sends mail", path)
+    write(json.dumps([{**ADVISORY, "withdrawn": "2026-11-01T00:00:00Z"}]), "advisories.json")
+    assert prowess.current_policy().find_revocation(DIGEST) is None
+    write(json.dumps([ADVISORY]), "advisories.json", project=True)
+    assert prowess.current_policy().find_revocation(DIGEST) is not None
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", "[{}]", '{"advisories": 1}', '[{"id": "x", "affected": [{}]}]', "null"])
+def test_malformed_advisories_fail_closed(write: Write, text: str) -> None:
+    path = write(text, "advisories.json")
+    with pytest.raises(prowess.PolicyError) as caught:
+        prowess.current_policy()
+    assert (caught.value.code, caught.value.path) == ("bad-policy", path)

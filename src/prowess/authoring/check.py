@@ -13,9 +13,10 @@ from prowess.authoring.eval_files import find_eval_issues
 from prowess.authoring.findings import locate_issues, read_lines, read_skill_file, secret_issues
 from prowess.authoring.fix import NOT_SERVED, RESPELLED, fix, unquoted_issues
 from prowess.authoring.new import is_placeholder_line
+from prowess.authoring.security import examine_all
 from prowess.authoring.similar import similar_issues
 from prowess.discovery.scan import scan
-from prowess.errors import Issue, SkillError, SkillValidationError, SourceError
+from prowess.errors import Issue, PolicyError, SkillError, SkillValidationError, SourceError
 from prowess.files.directory import exists, stat_folder
 from prowess.format.frontmatter.fields import SPEC_FIELDS
 from prowess.format.frontmatter.yaml_events import YamlError, parse_block_yaml
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from prowess.authoring.findings import Finding
+    from prowess.authoring.security import SecurityReport
     from prowess.errors import Severity
     from prowess.format.frontmatter.yaml_events import Value
     from prowess.limits import Limits
@@ -58,6 +60,8 @@ class CheckReport:
     """About how many tokens a listing of the skills that load costs."""
     costs: Mapping[str, int]
     """About how many tokens each skill costs in a listing, by name."""
+    security: tuple[SecurityReport, ...] = ()
+    """What each skill could do, where that was asked for."""
 
     def count(self, severity: Severity) -> int:
         """Return how many findings have that severity."""
@@ -69,13 +73,19 @@ class CheckReport:
 
 
 def check(
-    *paths: str | os.PathLike[str], budget: int | None = None, spec: bool = False, limits: Limits = DEFAULT_LIMITS
+    *paths: str | os.PathLike[str],
+    budget: int | None = None,
+    spec: bool = False,
+    security: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> CheckReport:
     """Return every finding about the skills at ``paths``: a skill's folder, its SKILL.md, or a folder of skills.
 
     Several skills are also compared with each other, and the cost of listing them with ``budget`` (tokens). Every
     finding names a line. A skill that is reached in several ways, such as by a link, counts once. With ``spec`` the
     findings are only those of the specification's reference validator, ``skills-ref``, so that ``ok()`` is its verdict.
+    With ``security``, all files are examined too: what the skill could do is in ``security``, and patterns that are
+    seldom harmless are findings. That finds a part of what is malicious, and never says that a skill is safe.
     Raises ``SourceError`` for a path without a skill.
     """
     files = remove_duplicate_files(file for path in paths for file in find_skill_files(path, limits=limits))
@@ -92,9 +102,11 @@ def check(
         issues = [issue for file in report_steps(files, _folder_name) for issue in _find_reference_issues(file, limits)]
     else:
         issues = [*_find_own_issues(files, skills, limits), *_find_budget_issue(skills, tokens, budget)]
+    reports = examine_all(skills, limits) if security else ()
+    issues += (issue for report in reports for issue in report.issues)
     findings = _make_findings(issues, judge_by_reference if spec else judge_by_rules, limits)
     ordered = sorted(findings, key=lambda f: (f.path, f.line, _SEVERITY_RANK[f.severity], f.code, f.column))
-    return CheckReport(files, tuple(ordered), tokens, listing_costs(skills))
+    return CheckReport(files, tuple(ordered), tokens, listing_costs(skills), reports)
 
 
 def _find_own_issues(files: tuple[str, ...], skills: list[Skill], limits: Limits) -> Iterator[Issue]:
@@ -106,6 +118,13 @@ def _find_own_issues(files: tuple[str, ...], skills: list[Skill], limits: Limits
         yield from issues
     # Every error also keeps a skill from being served. To say so of each would only repeat it.
     for skill in skills:
+        try:
+            skill.refuse_revoked()
+        except PolicyError as error:
+            yield Issue(error.code, "", error.message, skill.location, 1)
+            with_errors.add(skill.location)
+        except SkillError:  # a folder that cannot be hashed has other findings
+            pass
         if skill.location not in with_errors:
             yield from _mcp_issues(skill, limits)
     yield from (
@@ -231,6 +250,8 @@ def _make_findings(issues: Iterable[Issue], judge: FindIssues, limits: Limits) -
     for path in report_steps([*by_file], _folder_name):
         in_file = by_file[path]
         lines = read_lines(*os.path.split(path), limits)
+        if lines and "\0" in lines[0]:
+            lines = []  # a program has no lines that a person could read
         yield from locate_issues(in_file, lines, _find_fixable(path, in_file, judge, limits))
 
 

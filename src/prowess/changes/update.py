@@ -83,6 +83,7 @@ def prepare_update(
     *,
     force: bool = False,
     allow_rollback: bool = False,
+    accept_signer: str = "",
     limits: Limits | None = None,
 ) -> Change[list[Update]]:
     """Ask the sources of some installs for something newer, and return the update to it; its details are the plan.
@@ -95,7 +96,12 @@ def prepare_update(
         done: list[PlannedUpdate] = []
         for location, some in refs.items():
             updates = installer.update(
-                some, force=force, dry_run=dry_run, allow_rollback=allow_rollback, location=location
+                some,
+                force=force,
+                dry_run=dry_run,
+                allow_rollback=allow_rollback,
+                accept_signer=accept_signer,
+                location=location,
             )
             issues.update(dict.fromkeys(installer.issues))
             done += (PlannedUpdate(location, ref, update) for ref, update in zip(some, updates, strict=True))

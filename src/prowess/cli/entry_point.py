@@ -102,6 +102,7 @@ COMMANDS = (
     _CommandEntry("backups", "backups", "list what was replaced and kept, and how to take it back", "Get"),
     _CommandEntry("cache", "cache", "show, verify and prune what was fetched and kept", "Get"),
     _CommandEntry("policy", "policy", "show what the policy allows, and check lock files against it", "Get"),
+    _CommandEntry("review", "review", "approve a skill for everybody, after a look at what changed", "Get"),
     _CommandEntry("audit", "audit", "find revoked skills on this disk; --fix takes them off", "Get"),
     _CommandEntry("inventory", "inventory", "list what is installed in many projects, with digests", "Get"),
     _CommandEntry("trust", "trust", "grant, list and revoke permission to run commands and scripts", "Run"),

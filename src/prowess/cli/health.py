@@ -24,6 +24,7 @@ from prowess.install.manifest import manifest_file_name, read_declarations
 from prowess.install.verify import find_manifest_differences
 from prowess.installed.compare import verify_scope
 from prowess.installed.journal_format import find_interrupted_change
+from prowess.installed.policy_check import find_refusals
 from prowess.installed.scopes import list_install_names, standard_scopes
 from prowess.limits import DEFAULT_LIMITS
 from prowess.lockfile.read import LOCK_FILE, read_lock
@@ -242,14 +243,15 @@ def _diagnose_differences(scope: InstallScope, locked: LockEntries) -> Iterator[
     folders = LinkFolders(scope)
     owners = {folders.path_of_link(link): name for name, entry in locked.items() for link in entry.links}
     differing: dict[str, list[Issue]] = {}
-    for issue in verify_scope(scope, locked, folders.path_of_link, DEFAULT_LIMITS):
+    refused = find_refusals(scope, locked)
+    for issue in verify_scope(scope, locked, folders.path_of_link, DEFAULT_LIMITS, refused=refused):
         differing.setdefault(owners.get(issue.path) or _install_name_of(issue.path, scope), []).append(issue)
     for name, issues in differing.items():
         folder = scope.install_folder(name)
         # When the install itself is gone, its links that lead nowhere are not reported too.
         shown = [issue for issue in issues if issue.path == folder][:1] or issues
         code = shown[0].code
-        remedy = shown[0].hint if code == "not-in-lock" else _sync_remedy(scope, code)
+        remedy = shown[0].hint if code == "not-in-lock" or name in refused else _sync_remedy(scope, code)
         yield Diagnosis("lock", "problem", f"{folder}: {_summarize_issues(name, shown)}", remedy, code, folder)
 
 

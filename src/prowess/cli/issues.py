@@ -30,7 +30,8 @@ def to_github_annotation(issue: prowess.Issue | prowess.Finding, column: int = 1
     """Return an issue as a workflow command, which GitHub shows at the line of a pull request."""
     place = f"file={_escape_property(shorten_path(issue.path))},line={issue.line or 1},col={column}"
     subject = f"{issue.field}: " if issue.field else ""
-    message = f"{subject}{_relativize_paths(issue.message)} ({issue.hint})"
+    hint = f" ({issue.hint})" if issue.hint else ""
+    message = f"{subject}{_relativize_paths(issue.message)}{hint}"
     title = _escape_property(issue.code)
     return f"::{_GITHUB_LEVELS[issue.severity]} {place},title={title}::{_escape_message(message)}"
 

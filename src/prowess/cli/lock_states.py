@@ -29,6 +29,8 @@ LOCK_FILE = "prowess.lock"
 _JOURNAL = ".prowess.journal"
 _MAX_NAMED = 5
 """How many installs a warning names."""
+POLICY_CODES = frozenset(("policy", "revoked", "not-reviewed"))
+"""The codes of what the policy refuses."""
 CHANGED = "changed since installed"
 BEHIND = "not synced"
 
@@ -80,6 +82,10 @@ class LazyLockStates:
         """Return the skills that lock files of the ``"project"`` or the ``"user"`` record and that are not here."""
         return [] if self._states is None else self._states.find_missing(location)
 
+    def find_refused(self, location: str) -> list[str]:
+        """Return the skills that lock files of the ``"project"`` or the ``"user"`` record, and the policy refuses."""
+        return [] if self._states is None else self._states.find_refused(location)
+
 
 def warn_edited_skills(skills: Iterable[prowess.Skill], lock_states: LazyLockStates | None = None) -> None:
     """Warn of lock files with problems, and of each skill that is not what its lock file says.
@@ -129,10 +135,18 @@ def warn_unrecorded_skills(catalog: prowess.Catalog) -> None:
         )
 
 
+def warn_withheld_skills(catalog: prowess.Catalog) -> None:
+    """Warn of the skills that are not in the catalogue because the policy refuses them."""
+    for issue in catalog.scan_issues:
+        if issue.code in POLICY_CODES:
+            printer.warn(f"[{issue.code}] {issue.message}; it is not offered to models")
+
+
 def suggest_sync(name: str = "", *, location: Location = "all", lock_states: LazyLockStates | None = None) -> str:
     """Return the command that brings skills which a lock file records and which are not here, or ``""``.
 
-    With ``name``, only that skill counts. ``location`` says whose lock files count.
+    Where the policy refuses one, it says so. With ``name``, only that skill counts. ``location`` says whose lock files
+    count.
     """
     lock_states = lock_states or LazyLockStates()
     # The project comes first: after a clone it is the project's skills that are missing.
@@ -141,6 +155,11 @@ def suggest_sync(name: str = "", *, location: Location = "all", lock_states: Laz
         if names and (not name or name in names):
             what = "1 skill that is" if len(names) == 1 else f"{len(names)} skills that are"
             return f"{LOCK_FILE} records {what} not here: {command}"
+    for owner, user in (("project", ""), ("user", " --user")):
+        names = lock_states.find_refused(owner) if location in {owner, "all"} else []
+        if names and (not name or name in names):
+            what = f"{LOCK_FILE} records {join_first(names, _MAX_NAMED)}, which the policy refuses"
+            return f"{what}: 'prowess policy check' says why, 'prowess remove{user} {names[0]}' drops it"
     return ""
 
 

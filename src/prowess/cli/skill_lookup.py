@@ -17,6 +17,7 @@ from prowess.cli.lock_states import (
     warn_edited_skills,
     warn_lock_problems,
     warn_unrecorded_skills,
+    warn_withheld_skills,
     without_edited_skills,
 )
 from prowess.cli.render import printer
@@ -83,6 +84,7 @@ def load_catalog(settings: Settings) -> prowess.Catalog:
     verify: Literal["lock"] | None = "lock" if settings["verify"] else None
     catalog = discover(agents=settings.names("agents"), project=bool(settings["project"]), verify=verify)
     warn_unrecorded_skills(catalog)
+    warn_withheld_skills(catalog)
     return catalog
 
 

@@ -55,6 +55,7 @@ from prowess.discovery.live import Live
 from prowess.errors import (
     FetchError,
     NotTrustedError,
+    PolicyError,
     SkillError,
     SkillFilteredError,
     SkillNotActiveError,
@@ -217,6 +218,7 @@ class Session:
     def moment(self) -> Moment:
         """Return what the conversation sees and has active now, with the ambient filters of the caller."""
         self._follow_live_catalog()
+        self._end_revoked()
         now, ambient, trust = self._now, AMBIENT_FILTERS.get(), self.consent.trust
         if not ambient and trust is None:
             return now
@@ -236,6 +238,22 @@ class Session:
                 return
             report = self._replace_catalog(live.catalog)
         self._emit_refresh(report)
+
+    def _end_revoked(self) -> None:
+        """End the preloaded skills that are revoked by now: their instructions are in every prompt."""
+        for name, entry in self._now.active.items():
+            if not entry.preloaded:
+                continue
+            try:
+                entry.loaded.skill.refuse_revoked()
+            except PolicyError as error:
+                if error.code != "revoked":
+                    raise
+                with self._lock:
+                    self._now = self._now.with_active(name, None)
+                self.events.emit("refused", name, code=error.code)
+            except SkillError:  # a folder that cannot be hashed may be gone; the instructions were read before
+                continue
 
     def _replace_catalog(self, catalog: Catalog) -> Refreshed:
         """Use another catalogue. An active skill that is gone stays usable, and one that changed is marked stale."""

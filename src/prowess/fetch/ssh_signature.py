@@ -63,9 +63,26 @@ def find_signing_key(data: bytes, signature: bytes, purpose: str) -> str:
     return match[1]
 
 
+def is_signed_by(data: bytes, signature: bytes, purpose: str, name: str, allowed_signers: str) -> bool:
+    """Return whether a key that the lines of an ``allowed_signers`` give to ``name`` signed ``data``.
+
+    The validity of a key there is as of now, and not as of a date in the signed bytes, which its signer wrote.
+    """
+    folder = make_temporary_folder("prowess-sig-")
+    try:
+        paths = [os.path.join(folder, file) for file in ("signature", "allowed")]
+        write_new_file(paths[0], signature)
+        write_new_file(paths[1], f"{allowed_signers}\n".encode())
+        words = ["-Y", "verify", "-f", paths[1], "-I", name, "-n", purpose, "-s", paths[0]]
+        return _run(words, data).returncode == 0
+    finally:
+        delete_tree(folder)
+
+
 def _run(arguments: Sequence[str], data: bytes) -> subprocess.CompletedProcess[bytes]:
     program = shutil.which("ssh-keygen")
-    if program is None:
+    # A program in a relative folder of PATH would be one in the working folder, which may be anybody's.
+    if program is None or not os.path.isabs(program):
         raise MissingPackageError("signatures need the program ssh-keygen, of OpenSSH 8.2 or later")
     # Without the variables of the user: only the agent is needed, and the program must not ask in a window.
     env = {name: os.environ[name] for name in ("PATH", "HOME", "SSH_AUTH_SOCK", "SYSTEMROOT") if name in os.environ}

@@ -112,29 +112,29 @@ class GuardedBackend(httpcore2.NetworkBackend):
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.NetworkStream:
         """Return a connection to the first address of the host that answers."""
-        addresses = [host] if self._allowed is None else resolve_host(Origin(self._scheme, host, port), self._allowed)
+        origin = Origin(self._scheme, host, port)
+        addresses = [host] if self._allowed is None else resolve_host(origin, self._allowed)
         # The next address is tried when one does not answer; the error of the last one is raised.
         for address in addresses[:-1]:
             with suppress(httpcore2.ConnectError, httpcore2.ConnectTimeout):
-                return self._connect_address(address, host, port, timeout, local_address, socket_options)
-        return self._connect_address(addresses[-1], host, port, timeout, local_address, socket_options)
+                return self._connect_address(address, origin, timeout, local_address, socket_options)
+        return self._connect_address(addresses[-1], origin, timeout, local_address, socket_options)
 
-    def _connect_address(  # noqa: PLR0917 - the client's own signature and one more
+    def _connect_address(
         self,
         address: str,
-        host: str,
-        port: int,
+        origin: Origin,
         timeout: float | None,
         local_address: str | None,
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None,
     ) -> httpcore2.NetworkStream:
         raise_if_cancelled()  # connecting cannot be interrupted, so this is the last moment
         left = self._deadline.seconds_left(timeout)
-        stream = self._inner.connect_tcp(address, port, left, local_address, socket_options)
+        stream = self._inner.connect_tcp(address, origin.port, left, local_address, socket_options)
         if self._allowed is not None:
             # Checked once more: the address that was resolved must be the one that answers.
             try:
-                check_address(str(stream.get_extra_info("server_addr")[0]), self._allowed, host)
+                check_address(str(stream.get_extra_info("server_addr")[0]), self._allowed, origin)
             except BaseException:
                 stream.close()
                 raise

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from prowess.errors import FetchError, SourceError
+from prowess.policy.files import current_policy
 from prowess.text.redaction import hide_secrets
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def resolve_host(origin: Origin, allowed: UrlPolicy) -> list[str]:
     All must be public. A name with one private address among others is refused as a whole, because the caller of the
     name does not choose which address is used.
     """
-    if not allowed.private and _is_local_name(origin.host):
+    if _is_local_name(origin.host) and not may_be_private(origin, allowed):
         raise _make_refusal(origin.display, "names this machine")
     try:
         answers = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
@@ -119,14 +120,19 @@ def resolve_host(origin: Origin, allowed: UrlPolicy) -> list[str]:
     # In the order of the name service, which prefers addresses that work here.
     addresses = list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in answers))
     for address in addresses:
-        check_address(address, allowed, origin.display)
+        check_address(address, allowed, origin)
     return addresses
 
 
-def check_address(address: str, allowed: UrlPolicy, host: str) -> None:
+def may_be_private(origin: Origin, allowed: UrlPolicy) -> bool:
+    """Return whether a server may have an address that is not public: by the caller's word, or by the policy's."""
+    return allowed.private or current_policy().allows_private_host(origin.display)
+
+
+def check_address(address: str, allowed: UrlPolicy, origin: Origin) -> None:
     """Raise ``FetchError`` unless a numeric address may be asked."""
-    if not allowed.private and not is_public(address):
-        raise _make_refusal(host, f"leads to {address}, which is not a public address")
+    if not is_public(address) and not may_be_private(origin, allowed):
+        raise _make_refusal(origin.display, f"leads to {address}, which is not a public address")
 
 
 def is_public(address: str) -> bool:

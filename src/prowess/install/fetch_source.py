@@ -16,6 +16,8 @@ from prowess.errors import (
     BadReferenceError,
     FetchError,
     InstallError,
+    Issue,
+    MissingPackageError,
     ResourceError,
     SkillError,
     SkillValidationError,
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     from typing import Self
 
     from prowess.addresses.source_spec import SourceSpec
-    from prowess.errors import Issue
     from prowess.fetch.git.process import GitRunner
     from prowess.fetch.git.repository import GitCommit
     from prowess.fetch.oci.pull import Repository
@@ -92,6 +93,8 @@ class SourceAccess(NamedTuple):
     """True when archives and indexes may come from machines that are not public."""
     allow_rollback: bool = False
     """True when a source may go back behind what it gave before."""
+    accepted_signer: str = ""
+    """The key that the user accepts in place of the one that a lock file pins."""
     shared_fetches: SharedFetches | None = None
     """The fetches that one command over many entries shares; ``None`` when it fetches for each."""
     policy_folder: str = ""
@@ -162,12 +165,25 @@ class SourceAccess(NamedTuple):
         Raises ``SkillError`` when the source cannot be reached or read.
         """
         policy = self.check_policy(spec)
+        if spec.kind not in {"git", "index", "site"} and policy.find_rules("versions.signers"):
+            from prowess.fetch.signers import check_signers
+
+            check_signers(policy, None, spec.address)
         if spec.kind == "git":
             with self.remote_for(spec).open_commit(spec.ref) as commit:
                 # A commit without a date that makes sense is as young as can be.
                 policy.check_age(commit.date.timestamp() if commit.date else time.time(), spec.address)
+                signer, issues = self._check_tag(spec, commit, policy)
                 paths, contents = [entry.path for entry in commit.files], _CommitContents(commit, self.limits)
-                yield SourceTree(paths, commit.unsupported, contents, commit=commit.id, date=commit.date)
+                yield SourceTree(
+                    paths,
+                    commit.unsupported,
+                    contents,
+                    commit=commit.id,
+                    date=commit.date,
+                    issues=issues,
+                    signer=signer,
+                )
         elif spec.kind == "folder":
             if not spec.local:
                 raise BadReferenceError(f"a folder must be named as a path of this machine: {spec.address[:120]!a}")
@@ -182,6 +198,25 @@ class SourceAccess(NamedTuple):
             with _name_token_variable(spec.address):
                 source_files = _read_archive(spec, self) if spec.kind == "archive" else _fetch_site(spec, self)
             yield source_files
+
+    def _check_tag(self, spec: SourceSpec, commit: GitCommit, policy: Policy) -> tuple[str, Sequence[Issue]]:
+        """Return the key that signed the tag of a version, and a warning where nothing here can verify it.
+
+        Raises ``FetchError`` for a signature that is not of this tag, and ``PolicyError`` where the policy names
+        signers and none of them signed it.
+        """
+        from prowess.fetch.signers import check_signers, find_signed_tag  # tags are seldom signed
+
+        searches = bool(policy.find_rules("versions.signers"))
+        signed = find_signed_tag(self.remote_for(spec), spec.ref, commit, searches=searches)
+        check_signers(policy, signed, f"{spec.address} at {spec.ref or 'its newest commit'}")
+        if signed is None:
+            return "", ()
+        try:
+            return signed.find_key(), ()
+        except MissingPackageError as error:
+            message = f"the signature of {spec.ref} cannot be verified here: {error.message}"
+            return "", (Issue(error.code, "", message, spec.address, 0, "warning"),)
 
 
 def _repository_address(spec: SourceSpec) -> str:
@@ -289,12 +324,12 @@ def _read_archive(spec: SourceSpec, access: SourceAccess) -> SourceTree:
 
 
 def _read_kept_archives(spec: SourceSpec, access: SourceAccess) -> list[SourceTree]:
-    from prowess.fetch.url_policy import check_scheme, is_loopback, parse_origin
+    from prowess.fetch.url_policy import check_scheme, is_loopback, may_be_private, parse_origin
 
     # The cache must not answer for what may not be asked.
     origin, allowed = parse_origin(spec.address), _url_policy(access, spec.address)
     check_scheme(origin, allowed)
-    if is_loopback(origin.host) and not allowed.private:
+    if is_loopback(origin.host) and not may_be_private(origin, allowed):
         return []
     found = []
     for data in Cache().read_archives(spec.address, access.limits.max_install_bytes):
@@ -338,8 +373,9 @@ def _download(address: str, access: SourceAccess) -> bytes:
 
     allowed = _url_policy(access, address)
     max_bytes = access.limits.max_install_bytes
-    headers = check_headers(_token_headers(address))
-    answer = Fetcher(address, allowed, access.limits, headers).get(address, max_bytes, limit_name="max_install_bytes")
+    asked = current_policy().mirror(address)
+    headers = check_headers(_token_headers(asked))
+    answer = Fetcher(asked, allowed, access.limits, headers).get(asked, max_bytes, limit_name="max_install_bytes")
     if answer.status != HTTPStatus.OK:  # the one answer with a body
         raise InstallError(f"there is no archive: the server answered {answer.status}", address)
     if "no-store" not in answer.headers.get("cache-control", "").lower():
@@ -406,8 +442,8 @@ def _make_site_tree(site: PublishedSite, selection: Selection) -> SourceTree:
 
     files = _SiteContents(site, selection.skills)
     offered = {skill.name: list_offered(selection.versions.get(skill.name, {})) for skill in selection.skills}
-    pin, issues = selection.pin, selection.issues
-    return SourceTree(list(files.owners), (), files, commit=pin, issues=issues, versions=offered)
+    pin, issues, signer = selection.pin, selection.issues, site.root.signer
+    return SourceTree(list(files.owners), (), files, commit=pin, issues=issues, versions=offered, signer=signer)
 
 
 class _SiteContents:
@@ -447,7 +483,10 @@ def _no_usable_skill_error(spec: SourceSpec, failures: Sequence[Issue]) -> Insta
 
 
 def load_site_catalog(spec: SourceSpec, access: SourceAccess) -> Catalog:
-    """The catalogue of a site: its index is fetched, and no skill. Raises ``FetchError`` when it has no index."""
+    """Return the catalogue of a site: its index is fetched, and no skill.
+
+    Raises ``FetchError`` when it has no index.
+    """
     from prowess.sources.source import Source
 
     options = _site_options(spec, access)
@@ -461,7 +500,7 @@ def _site_options(spec: SourceSpec, access: SourceAccess) -> dict[str, Any]:
         "allow_http": "http" in access.schemes,
         "allow_private": access.allow_private,
         "allow_rollback": access.allow_rollback,
-        "headers": _token_headers(spec.address),
+        "headers": _token_headers(current_policy().mirror(spec.address)),
         "missing": "error",
         "limits": access.limits,
     }

@@ -46,6 +46,8 @@ class InstallTree(NamedTuple):
     issues: tuple[Issue, ...] = ()
     load_error: Issue | None = None
     """Why no skill of the tree can be loaded; ``None`` when one can."""
+    signer: str = ""
+    """The fingerprint of the key that signed the version; ``""`` for none."""
 
     @property
     def hashes(self) -> dict[str, FileHash]:
@@ -115,7 +117,8 @@ def _tree_of_all(spec: SourceSpec, survey: SourceSurvey) -> InstallTree:
     check_paths(paths, survey.limits)
     files = survey.tree.read_files(paths, below=spec.subpath)
     issues = (*survey.issues, *_guesses_of(spec, files))
-    return InstallTree(spec, survey.tree.commit, spec.full_name, spec.subpath, "", files, skills, issues, load_error)
+    commit, signer = survey.tree.commit, survey.tree.signer
+    return InstallTree(spec, commit, spec.full_name, spec.subpath, "", files, skills, issues, load_error, signer)
 
 
 def _tree_of_skill(spec: SourceSpec, survey: SourceSurvey, skill: TreeSkill) -> InstallTree:
@@ -130,7 +133,8 @@ def _tree_of_skill(spec: SourceSpec, survey: SourceSurvey, skill: TreeSkill) -> 
     files = survey.tree.read_files([path.removeprefix(prefix) for path in paths], below=subpath)
     issues = _guesses_of(spec, files)
     full_name, commit = f"{spec.org}/{name}", survey.tree.commit
-    return InstallTree(spec, commit, full_name, subpath, skill.name, files, {skill.name: ""}, issues)
+    skills, signer = {skill.name: ""}, survey.tree.signer
+    return InstallTree(spec, commit, full_name, subpath, skill.name, files, skills, issues, None, signer)
 
 
 def _guesses_of(spec: SourceSpec, files: Iterable[NewFile]) -> tuple[Issue, ...]:
@@ -164,7 +168,8 @@ def refuse_by_policy(trees: Iterable[InstallTree], folder: str = "") -> None:
 
 def recorded_tree(entry: LockEntry, spec: SourceSpec, files: tuple[NewFile, ...]) -> InstallTree:
     """Return the tree that an entry records, from files that are known to be those of its commit."""
-    return InstallTree(spec, entry.commit, entry.name, entry.subpath, entry.select, files, dict(entry.skills))
+    skills, signer = dict(entry.skills), entry.signer
+    return InstallTree(spec, entry.commit, entry.name, entry.subpath, entry.select, files, skills, signer=signer)
 
 
 def read_recorded_tree(source: SourceTree, entry: LockEntry, spec: SourceSpec, limits: Limits) -> InstallTree:
@@ -217,5 +222,5 @@ def _unchanged_tree(entry: LockEntry, source: SourceTree, spec: SourceSpec, limi
     is_listed = len(paths) == len(entry.files) and all(path.removeprefix(prefix) in entry.files for path in paths)
     if not is_listed or source.irregular_below(entry.subpath):
         return None
-    tree = read_recorded_tree(source, entry, spec, limits)._replace(commit=source.commit)
+    tree = read_recorded_tree(source, entry, spec, limits)._replace(commit=source.commit, signer=source.signer)
     return tree if tree.digest == entry.digest else None

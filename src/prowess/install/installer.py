@@ -17,7 +17,7 @@ from prowess.addresses.source_grammar import DEFAULT_SCHEMES
 from prowess.arguments import check_text, check_texts
 from prowess.discovery.agents import get_agent
 from prowess.errors import InstallError, Issue, SkillError
-from prowess.files.paths import as_optional_absolute
+from prowess.files.paths import as_optional_absolute, is_inside
 from prowess.files.syscalls import wrap_os_errors
 from prowess.install.adopt import adopt_skills
 from prowess.install.agent_coverage import find_coverage
@@ -27,16 +27,18 @@ from prowess.install.backups import Backup, list_backups
 from prowess.install.compare_source import SkillDiff, compare_sides
 from prowess.install.context import InstallContext, parse_refs, require_entry
 from prowess.install.copy_into import copy_trees_into, refuse_taken_places
-from prowess.install.entry_source import refuse_own_source
+from prowess.install.entry_source import refuse_own_source, spec_of_entry
 from prowess.install.fetch_source import SourceAccess
 from prowess.install.index_search import IndexSearch, search_indexes
 from prowess.install.install_tree import refuse_by_policy, refuse_unloadable, trees_for
+from prowess.install.lock_diff import compare_locks, read_lock_at
 from prowess.install.manifest import load_manifest
 from prowess.install.outdated import Outdated, find_newer_versions
 from prowess.install.plan import InstallOptions, Plan, make_plan
 from prowess.install.quarantine import RevokedSkill, find_revoked_skills, quarantine_skills
 from prowess.install.relink import add_links, change_links, remove_links
 from prowess.install.remove import remove_skills
+from prowess.install.review import SkillReview, review_source, write_approvals
 from prowess.install.sync import list_changes, lock_scope, sync_scope
 from prowess.install.typed_source import to_local_spec, to_spec
 from prowess.install.update import Update, update_skills
@@ -51,7 +53,7 @@ from prowess.installed.scopes import (
     user_scope,
 )
 from prowess.limits import DEFAULT_LIMITS
-from prowess.policy.files import current_policy
+from prowess.policy.files import current_policy, read_approvals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,10 +62,12 @@ if TYPE_CHECKING:
     from prowess.addresses.source_spec import SourceSpec
     from prowess.fetch.git.process import GitRunner
     from prowess.install.agent_coverage import Coverage
+    from prowess.install.lock_diff import LockChange
     from prowess.install.offer import Offer
     from prowess.installed.scopes import Location, ScopeName
     from prowess.limits import Limits
     from prowess.lockfile.read import LockEntries
+    from prowess.policy.rules import Approval
 
 
 class Installer:
@@ -338,8 +342,9 @@ class Installer:
         Every skill is hashed.
         """
         policy = current_policy(self.project.root)
-        home = os.path.expanduser("~")
-        return tuple(find_revoked_skills(os.getcwd(), home, os.environ, self._context, policy))
+        home, here = os.path.expanduser("~"), os.getcwd()
+        cwd = here if is_inside(os.path.realpath(here), os.path.realpath(self.project.root)) else self.project.root
+        return tuple(find_revoked_skills(cwd, home, os.environ, self._context, policy))
 
     def quarantine(self, found: Sequence[RevokedSkill]) -> None:
         """Move revoked skills to the backups, and remove the links to them; lock files stay as they are."""
@@ -376,6 +381,38 @@ class Installer:
         entry = require_entry(self._context.read_lock(scope), scope, wanted.full_name)
         return compare_sides(scope, entry, self._context.access)
 
+    def compare_locks(self, base: str, head: str = "") -> tuple[LockChange, ...]:
+        """What the project's lock file changes from ``base`` to ``head``, with the files of the skills.
+
+        Each is a version of git, the path of a lock file, or ``""`` for the lock file that is here. The files are
+        fetched at what is locked, and nothing is changed on this disk.
+        """
+        sides = [read_lock_at(self.project, place, self._context.limits) for place in (base, head)]
+        entries = [(self.project, entry) for side in sides for entry in side.values()]
+        return compare_locks(sides[0], sides[1], self.project, self._context.access.for_entries(entries))
+
+    def review(self, source: str, path: str) -> tuple[SkillReview, ...]:
+        """Each skill of a source, or of an install, beside what was approved of it last.
+
+        ``path`` is the ``approved.toml`` that is going to be written: its entries count as approvals too.
+        """
+        self._context.begin_read()
+        limits = self._context.limits
+        approvals = (*current_policy(self.project.root).approvals, *read_approvals(path, limits))
+        spec = self._find_installed_source(source) or to_spec(source)
+        return review_source(self._context.open_source, spec, approvals, self.project.root, limits)
+
+    def _find_installed_source(self, written: str) -> SourceSpec | None:
+        """The source of an install, at what is locked; ``None`` for a word that names none."""
+        for scope, entry in self._context.list_entries(self._context.scopes):
+            if written in {entry.name, f"@{entry.name}", entry.name.partition("/")[2], *entry.skills}:
+                return spec_of_entry(entry, scope, ref=entry.commit or entry.ref)
+        return None
+
+    def write_approvals(self, path: str, approvals: Sequence[Approval]) -> None:
+        """Add approvals to an ``approved.toml``; an entry of the same digest is replaced."""
+        write_approvals(path, approvals, self._context.limits)
+
     # -- changing ----------------------------------------------------------------------------------------------------
 
     @overload
@@ -404,6 +441,7 @@ class Installer:
         force: bool = False,
         dry_run: bool = False,
         allow_rollback: bool = False,
+        accept_signer: str = "",
         save: bool = True,
         location: Location = "all",
     ) -> tuple[Update, ...]:
@@ -414,7 +452,8 @@ class Installer:
         manifest that declares it. What somebody changed by hand is kept: naming such a skill raises
         ``LocalEditsError``, and among several it is passed over. ``force`` overwrites it and keeps a backup.
         ``dry_run`` only says what would change. A source that went back behind what is installed is not followed,
-        which is an issue (``rolled-back``), unless ``allow_rollback``.
+        which is an issue (``rolled-back``), unless ``allow_rollback``. A version that another key signed than the lock
+        file pins is refused (``changed-signer``), unless ``accept_signer`` is the fingerprint of the new key.
         """
         return update_skills(
             self._context,
@@ -422,6 +461,7 @@ class Installer:
             force=force,
             dry_run=dry_run,
             allow_rollback=allow_rollback,
+            accept_signer=accept_signer,
             save=save,
             location=location,
         )

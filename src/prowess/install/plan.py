@@ -217,6 +217,8 @@ class InstallOptions(NamedTuple):
 
     A lock file never sets this: it may have come with a clone, so it cannot speak for the user.
     """
+    accepted_signer: str = ""
+    """The key that the user accepts in place of the one that the lock file pins; a lock file never sets this."""
     extra_agents: Mapping[str, tuple[str, ...]] = {}
     """Further agents of single installs, by the install's name: a person linked the install for them."""
 

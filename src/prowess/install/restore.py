@@ -14,7 +14,6 @@ from prowess.install.fetch_source import BATCH_BYTES, LastOpenSource
 from prowess.install.install_tree import InstallTree, read_recorded_tree, recorded_tree, take_recorded_modes
 from prowess.install.installed_files import read_unedited_files
 from prowess.install.plan import InstallOptions
-from prowess.install.policy_gate import refuse_entry
 from prowess.install.stage import stage_install
 from prowess.install.store import open_store
 from prowess.install.verify import describe_leftovers, find_leftovers
@@ -27,6 +26,7 @@ from prowess.installed.compare import (
     verify_scope,
 )
 from prowess.installed.placed import PlacedTrees
+from prowess.installed.policy_check import refuse_entry
 from prowess.lockfile.read import read_lock
 from prowess.progress_steps import report_steps
 
@@ -149,9 +149,15 @@ class Restoration:
         self.issues += store.issues
 
 
-def fetch_recorded_tree(entry: LockEntry, scope: InstallScope, source: LastOpenSource, limits: Limits) -> InstallTree:
-    """Exactly what an entry records, from its source; raises ``LockMismatchError`` when that gives other bytes."""
-    refuse_entry(scope, entry)
+def fetch_recorded_tree(
+    entry: LockEntry, scope: InstallScope, source: LastOpenSource, limits: Limits, *, refuses: bool = True
+) -> InstallTree:
+    """Exactly what an entry records, from its source; raises ``LockMismatchError`` when that gives other bytes.
+
+    Raises ``PolicyError`` for a skill that the policy refuses, unless it is only looked at (``refuses=False``).
+    """
+    if refuses:
+        refuse_entry(scope, entry)
     spec = spec_of_entry(entry, scope, ref=entry.commit or entry.ref)
     # No sync can bring what the source does not have any more, so a sync is not the advice.
     advice = f"'prowess update {entry.name} --allow-rollback' takes what it has now"

@@ -72,12 +72,15 @@ class SourceTree:
         date: datetime | None = None,
         issues: Sequence[Issue] = (),
         versions: Mapping[str, Sequence[str]] | None = None,
+        signer: str = "",
     ) -> None:
         self.paths, self.irregular = tuple(paths), tuple(irregular)
         """``irregular`` are the code and the path of each entry that is not a regular file, such as a link."""
         self.commit, self.date = commit, date
         """The commit of a repository, or the digest in a registry, and when it was made; ``""`` and ``None`` for a
         source that has none."""
+        self.signer = signer
+        """The fingerprint of the key that signed the tag, or the site; ``""`` for a source without a signature."""
         self.issues = tuple(issues)
         """What the source offers and cannot give."""
         self.versions = versions or {}
@@ -97,10 +100,12 @@ class SourceTree:
         issues: Sequence[Issue] = (),
         *,
         commit: str = "",
+        signer: str = "",
     ) -> Self:
         """Return a source whose files are in memory already."""
         contents = FilesInMemory({file.path: file for file in files})
-        return cls([file.path for file in files], irregular, contents, commit=commit, issues=issues)
+        paths = [file.path for file in files]
+        return cls(paths, irregular, contents, commit=commit, issues=issues, signer=signer)
 
     @property
     def is_in_memory(self) -> bool:

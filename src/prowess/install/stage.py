@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from prowess.addresses.skill_ref import link_name
-from prowess.errors import Issue, UnsafeTreeError
+from prowess.errors import InstallError, Issue, UnsafeTreeError
 from prowess.files.tree import HashedTree, as_recorded, digest_on_disk, hash_tree, take_recorded_bits
 from prowess.install.agent_links import skill_folder
 from prowess.install.entry_source import refuse_own_source, source_for_lock
@@ -58,6 +58,8 @@ def stage_install(
     before = locked.get(tree.name)
     if before is not None and tree.spec.kind == "folder":
         tree = with_recorded_modes(tree, before)
+    if before is not None and before.source == source:
+        refuse_other_signer(before, tree, accepted=options.accepted_signer)
     locked.pop(taken.find_entry(tree.name), None)  # it may have the name in another case
     links, issues = _plan_links(store, tree, options)
     tree = with_skill_files_only(tree) if options.copy else tree
@@ -80,6 +82,15 @@ def stage_install(
     locked[tree.name] = _make_entry(store, tree, links, source, options)
     taken.add_entry(locked[tree.name])
     return issues
+
+
+def refuse_other_signer(before: LockEntry, tree: InstallTree, *, accepted: str) -> None:
+    """Raise ``InstallError`` (``other-signer``) where another key signed a tree than the lock file pins, or none."""
+    if not before.signer or tree.signer == before.signer or (accepted and tree.signer == accepted):
+        return
+    now = f"signed by {tree.signer}" if tree.signer else "not signed"
+    message = f"{before.name} is {now}, and the lock file pins the signer {before.signer}"
+    raise InstallError(message, code="other-signer")
 
 
 def _make_entry(
@@ -106,6 +117,7 @@ def _make_entry(
         options.declared,
         COPY_MODE if options.copy else "",
         extra,
+        tree.signer,
     )
 
 

@@ -23,7 +23,7 @@ from prowess.install.installed_files import compare_files, read_current_files, r
 from prowess.install.manifest_diff import find_stale_declarations
 from prowess.install.manifest_edits import declare_version, edit_manifest
 from prowess.install.plan import InstallOptions
-from prowess.install.stage import stage_install
+from prowess.install.stage import refuse_other_signer, stage_install
 from prowess.install.store import open_store, open_store_read_only
 from prowess.installed.compare import describe_differences, list_differing
 from prowess.installed.scopes import find_copies, is_on_disk, locate_install
@@ -76,6 +76,7 @@ def update_skills(
     force: bool,
     dry_run: bool,
     allow_rollback: bool,
+    accept_signer: str,
     save: bool,
     location: Location,
 ) -> tuple[Update, ...]:
@@ -86,7 +87,9 @@ def update_skills(
     begin = context.begin_read if dry_run else context.begin_change
     scopes = context.scopes_at(location)
     begin(*scopes)
-    run = UpdateRun(context.access._replace(allow_rollback=allow_rollback), force, dry_run)
+    run = UpdateRun(
+        context.access._replace(allow_rollback=allow_rollback, accepted_signer=accept_signer), force, dry_run
+    )
     if refs is None:
         entries = context.list_entries(scopes)
         outcomes = run.update_all([WantedUpdate(scope, entry, entry.ref) for scope, entry in entries])
@@ -341,6 +344,7 @@ class _CurrentInstall:
         self._store, self._entry, self._pending = store, entry, pending
         self._place = locate_install(entry, store.scope, name)
         self._compares_lock = run.compares_lock
+        self._accepted_signer = run.access.accepted_signer
         self._is_missing = not run.compares_lock and not (
             find_copies(entry, store.scope) if entry.is_copied else exists(self._place)
         )
@@ -360,9 +364,10 @@ class _CurrentInstall:
         Raises ``LocalEditsError`` for an edited install, unless ``force``.
         """
         entry, commit = self._entry, self._pending.tree.commit
+        refuse_other_signer(entry, self._pending.tree, accepted=self._accepted_signer)
         if not self.is_due:
             if not dry_run:  # a newer commit of equal files
-                locked[entry.name] = replace(entry, commit=commit)
+                locked[entry.name] = replace(entry, commit=commit, signer=self._pending.tree.signer)
             return Update(entry.name, "current", entry.commit, commit, path=Path(self._place)), ()
         tree = self._without_taken_skills(self._pending.tree)
         if dry_run:
@@ -378,6 +383,7 @@ class _CurrentInstall:
             declared_agents=tuple(agent for agent in entry.agents if agent not in entry.extra_agents),
             # Only the install itself gives way: a skill that another install took over stays with that install.
             replaceable=frozenset((entry.name,)),
+            accepted_signer=self._accepted_signer,
         )
         is_as_locked = self._is_as_locked and not entry.is_copied
         issues = stage_install(self._store, locked, tree, options, is_as_locked=is_as_locked)

@@ -16,6 +16,7 @@ from prowess.install.ownership import dispose_of_install
 from prowess.install.store import Disposal, open_store_read_only
 from prowess.installed.compare import verify_scope
 from prowess.installed.placed import PlacedTrees, name_copy
+from prowess.installed.policy_check import find_refusals
 from prowess.installed.scopes import list_install_names
 from prowess.lockfile.read import LOCK_FILE
 from prowess.text.quantities import format_count
@@ -30,13 +31,14 @@ if TYPE_CHECKING:
 
 
 def verify_installs(scopes: Sequence[InstallScope], limits: Limits) -> tuple[Issue, ...]:
-    """Return an issue for everything in some scopes that is not as their lock files say."""
+    """Return an issue for everything in some scopes that is not as their lock files say, or that the policy refuses."""
     issues: list[Issue] = []
     for scope in scopes:
         # Under the lock, so that a change of another process is not taken for an edit.
         with wrap_os_errors(), open_store_read_only(scope, limits) as store:
             issues += store.issues
-            issues += verify_scope(scope, store.locked, store.link_folders.path_of_link, limits)
+            refused = find_refusals(scope, store.locked)
+            issues += verify_scope(scope, store.locked, store.link_folders.path_of_link, limits, refused=refused)
             issues += find_manifest_differences(scope, store.locked, limits)
         if not exists(os.path.join(scope.lock_folder, LOCK_FILE)):
             issues += find_lost_lock(scope, find_leftovers(scope, {}, limits))

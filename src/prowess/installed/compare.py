@@ -20,6 +20,7 @@ from prowess.text.quantities import join_first
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from prowess.errors import PolicyError
     from prowess.files.tree import FileHash
     from prowess.installed.placed import Parts
     from prowess.installed.scopes import InstallScope
@@ -206,10 +207,24 @@ def describe_differences(differences: Sequence[Difference], limit: int = 5) -> s
     return join_first(shown, limit)
 
 
-def verify_scope(scope: InstallScope, locked: LockEntries, link_path: LinkPath, limits: Limits) -> Iterator[Issue]:
-    """Yield an issue for each difference between a scope's lock file and the disk, with the name of the file."""
+def verify_scope(
+    scope: InstallScope,
+    locked: LockEntries,
+    link_path: LinkPath,
+    limits: Limits,
+    *,
+    refused: Mapping[str, PolicyError] | None = None,
+) -> Iterator[Issue]:
+    """Yield an issue for each difference between a scope's lock file and the disk, with the name of the file.
+
+    ``refused`` are the entries that the policy refuses: each is one issue, whether or not it is on the disk.
+    """
     placed = PlacedTrees(scope.base, limits)
     for name in report_steps(sorted(locked), str):
+        refusal = (refused or {}).get(name)
+        if refusal is not None:
+            yield Issue(refusal.code, name, refusal.message, scope.install_folder(name))
+            continue
         for difference in compare_install(locked[name], scope, link_path, limits, placed):
             yield _make_issue(locked[name], difference)
     yield from find_unrecorded_installs(scope, locked, placed)

@@ -1,29 +1,39 @@
-"""Which skills the policy refuses: those that are revoked, and those that nobody reviewed where that is required."""
+"""What the policy says of installed skills and of lock files: what is refused, and the list of everything installed."""
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from prowess.addresses.skill_ref import is_commit
+from prowess.addresses.source_spec import VERSIONED_KINDS
 from prowess.errors import Issue, PolicyError, SkillError
+from prowess.installed.scopes import is_on_disk
 from prowess.installed.verifier import LockVerifier
+from prowess.lockfile.read import LOCK_FILE
+from prowess.policy.files import current_policy
 from prowess.policy.rules import to_address
+from prowess.text.versions import has_numbers, is_range
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
+    from prowess.lockfile.read import LockEntry
     from prowess.policy.rules import Policy
     from prowess.skills.skill import Skill
 
 
 class SkillOrigin(NamedTuple):
-    """A skill as a lock file records it: its digest, its source as the rules see it, its version and its install."""
+    """A skill as a lock file records it: its digest, its source as the rules see it, its version, and its install."""
 
     digest: str
     source: str
     ref: str
+    commit: str
     install: str
     inside: str
     """Its folder below the install."""
@@ -61,7 +71,7 @@ def find_origin(skill: Skill, verifier: LockVerifier) -> SkillOrigin | None:
         return None
     scope, entry, inner = found
     digest = entry.folder_digest(inner) if inner else entry.digest
-    return SkillOrigin(digest, to_address(entry.source, scope.lock_folder), entry.ref, entry.name, inner)
+    return SkillOrigin(digest, to_address(entry.source, scope.lock_folder), entry.ref, entry.commit, entry.name, inner)
 
 
 def find_revoked(skills: Iterable[Skill], policy: Policy) -> dict[str, Issue]:
@@ -76,3 +86,94 @@ def find_revoked(skills: Iterable[Skill], policy: Policy) -> dict[str, Issue]:
             if revocation is not None:
                 found[skill.name] = Issue("revoked", "", f"is revoked by {revocation.file}", skill.location)
     return found
+
+
+# -- lock files --------------------------------------------------------------------------------------------------------
+
+
+class InventoryRow(NamedTuple):
+    """One installed skill of one project, or of the user."""
+
+    skill: str
+    digest: str
+    install: str
+    source: str
+    version: str
+    commit: str
+    project: str
+    """The folder of the lock file."""
+
+
+def check_lock_entries(scope: InstallScope, locked: Mapping[str, LockEntry], policy: Policy) -> Iterator[Issue]:
+    """An issue for each rule that an entry of a lock file breaks. Nothing is fetched: the age of a commit is not known.
+
+    What looks like a version counts as a tag.
+    """
+    path = os.path.join(scope.lock_folder, LOCK_FILE)
+    for entry in locked.values():
+        for check in _list_checks(scope, entry, policy):
+            try:
+                check()
+            except PolicyError as error:
+                yield Issue(error.code, entry.name, error.message, path)
+
+
+def refuse_entry(scope: InstallScope, entry: LockEntry) -> None:
+    """Raise ``PolicyError`` for an entry that breaks a rule: nothing of it is fetched or put back."""
+    policy = current_policy(scope.root)
+    for check in _list_checks(scope, entry, policy) if policy.rules or policy.revocations else ():
+        check()
+
+
+def find_refusal(scope: InstallScope, entry: LockEntry) -> PolicyError | None:
+    """Return why nothing of an entry may be fetched or put back; ``None`` for one that breaks no rule.
+
+    Raises ``PolicyError`` for policy files that cannot be used.
+    """
+    current_policy(scope.root)
+    try:
+        refuse_entry(scope, entry)
+    except PolicyError as error:
+        return error
+    return None
+
+
+def find_refusals(scope: InstallScope, locked: Mapping[str, LockEntry]) -> dict[str, PolicyError]:
+    """Return why entries of a lock file are refused, by their names; those that break no rule are left out."""
+    found = {name: find_refusal(scope, entry) for name, entry in locked.items()}
+    return {name: refusal for name, refusal in found.items() if refusal is not None}
+
+
+def is_refused(scope: InstallScope, entry: LockEntry) -> bool:
+    """Return whether the policy refuses an entry."""
+    return find_refusal(scope, entry) is not None
+
+
+def _list_checks(scope: InstallScope, entry: LockEntry, policy: Policy) -> list[Callable[[], None]]:
+    skills = [partial(_check_skill, scope, entry, skill, policy) for skill in entry.skills]
+    return [partial(_check_source, scope, entry, policy), *skills]
+
+
+def _check_source(scope: InstallScope, entry: LockEntry, policy: Policy) -> None:
+    if entry.kind == "adopted":
+        return
+    address = to_address(entry.source, scope.lock_folder)
+    policy.check_source(address)
+    policy.check_pinned_signer(entry.signer, address)
+    if entry.kind in VERSIONED_KINDS:
+        is_version = is_commit(entry.ref) or is_range(entry.ref) or has_numbers(entry.ref)
+        policy.check_ref(entry.ref, address, lambda: is_version)
+
+
+def _check_skill(scope: InstallScope, entry: LockEntry, skill: str, policy: Policy) -> None:
+    source = to_address(entry.source, scope.lock_folder)
+    policy.check_skill(skill, entry.skill_digest(skill), source, entry.ref)
+
+
+def list_inventory(scope: InstallScope, locked: Mapping[str, LockEntry]) -> Iterator[InventoryRow]:
+    """A row for each skill that a lock file records and that is on this disk."""
+    for entry in locked.values():
+        if is_on_disk(entry, scope):
+            for skill in entry.skills:
+                digest = entry.skill_digest(skill)
+                yield InventoryRow(skill, digest, entry.name, entry.source, entry.ref, entry.commit, scope.lock_folder)

@@ -9,6 +9,7 @@ from prowess.addresses.skill_ref import link_name
 from prowess.errors import InstallError, Issue
 from prowess.installed.compare import NOT_SYNCED, compare_folder
 from prowess.installed.journal_format import find_interrupted_change
+from prowess.installed.policy_check import is_refused
 from prowess.installed.scopes import find_copies, is_on_disk
 from prowess.installed.verifier import LockVerifier
 
@@ -93,23 +94,41 @@ class LockStates:
     def find_behind(self, location: str) -> list[str]:
         """Return the installs that Prowess last put here in another version than the lock file has.
 
-        Nothing is hashed. ``location`` is ``"project"`` or ``"user"``.
+        Those that the policy refuses are left out. Nothing is hashed. ``location`` is ``"project"`` or ``"user"``.
         """
         return [
             entry.name
             for lock in self._verifier.records
             for entry in lock.locked.values()
-            if lock.scope.location == location and lock.is_behind(entry)
+            if lock.scope.location == location and lock.is_behind(entry) and not is_refused(lock.scope, entry)
         ]
 
     def find_missing(self, location: str) -> list[str]:
-        """Return the skills that lock files of the ``"project"`` or the ``"user"`` record and that are not here."""
+        """Return the skills that lock files of the ``"project"`` or the ``"user"`` record and that are not here.
+
+        Those that the policy refuses are left out: no sync brings them.
+        """
         return [
             skill
             for lock in self._verifier.records
             for entry in lock.locked.values()
-            if lock.scope.location == location and not is_on_disk(entry, lock.scope)
+            if lock.scope.location == location
+            and not is_on_disk(entry, lock.scope)
+            and not is_refused(lock.scope, entry)
             for skill in _list_absent_skills(entry, lock.scope)
+        ]
+
+    def find_refused(self, location: str) -> list[str]:
+        """Return the skills that lock files of the ``"project"`` or the ``"user"`` record, and the policy keeps away.
+
+        They are not here, and no sync brings them.
+        """
+        return [
+            skill
+            for lock in self._verifier.records
+            for entry in lock.locked.values()
+            if lock.scope.location == location and not is_on_disk(entry, lock.scope) and is_refused(lock.scope, entry)
+            for skill in entry.skills
         ]
 
 

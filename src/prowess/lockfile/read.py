@@ -80,6 +80,8 @@ class LockEntry:
     extra_agents: tuple[str, ...] = ()
     """Those of ``agents`` that a declared install has because somebody linked it for them, not because it is declared
     for them."""
+    signer: str = ""
+    """The fingerprint of the key that signed the tag, or the site, that it was installed from; ``""`` for none."""
     unknown: tuple[str, ...] = ()
     """The fields that this version of Prowess does not know, each as a row of TOML."""
     _by_folder: dict[str, dict[str, FileHash]] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -298,7 +300,7 @@ def _parse_toml(text: str, path: str) -> dict[str, Any]:
         raise bad_lock_error(f"the lock file is not TOML: {error}", path) from None
 
 
-_TEXT_KEYS = ("name", "source", "kind", "ref", "commit", "subpath", "select", "digest", "declared", "mode")
+_TEXT_KEYS = ("name", "source", "kind", "ref", "commit", "subpath", "select", "digest", "declared", "mode", "signer")
 _LIST_KEYS = ("links", "copies", "agents", "extra_agents")
 _ENTRY_KEYS = frozenset((*_TEXT_KEYS, *_LIST_KEYS, "files", "skills"))
 _FILE_KEYS = frozenset(("version", "skill"))

@@ -23,7 +23,7 @@ EMPTY_LOCK_TEXT = (
 """The text at the beginning of every lock file, before the first entry."""
 _MAX_SHOWN, _MAX_SHOWN_CHARS = 5, 40
 """How many fields a message names, and how much of each."""
-_OPTIONAL_KEYS = ("ref", "commit", "subpath", "declared", "mode")
+_OPTIONAL_KEYS = ("ref", "commit", "signer", "subpath", "declared", "mode")
 
 
 def lock_text(locked: LockEntries, unknown: Sequence[str] = ()) -> str | None:

@@ -1,12 +1,15 @@
 """The policy files: where they are, who may have written them, and what they hold.
 
-``policy.toml``, ``approved.toml`` and ``revoked.toml`` are read from three folders: the machine's, the user's, and the
-root of the project. A file of the project comes with a clone, so it can only tighten: its approvals grant nothing.
-A file that is malformed, or that somebody else could have written, stops everything that it could have refused.
+``policy.toml``, ``approved.toml`` and ``revoked.toml`` are read from two folders, the machine's and the user's. A
+project has ``prowess-policy.toml`` and ``prowess-revoked.toml``: in its folder ``policy.toml`` is often a file of
+another program. What a project has comes with a clone, so it can only tighten: it grants nothing. A file that is
+malformed, or that somebody else could have written, stops everything that it could have refused.
 """
 
 from __future__ import annotations
 
+import hashlib
+import math
 import os
 import time
 from contextlib import contextmanager
@@ -19,10 +22,19 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from prowess.errors import PolicyError, ResourceError, ResourceNotFoundError
 from prowess.files.identity import identity_at
 from prowess.files.paths import as_absolute
-from prowess.files.projects import config_home, project_folders
+from prowess.files.projects import config_home, project_folders, user_state_file
 from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS
-from prowess.policy.rules import RULES, RUNNER_MARK, Approval, Policy, Revocation, Rule, is_address_pattern
+from prowess.policy.rules import (
+    RULES,
+    Approval,
+    Mirror,
+    Policy,
+    Revocation,
+    Rule,
+    is_address_pattern,
+    is_mirror_address,
+)
 from prowess.text.spelling import did_you_mean
 from prowess.text.versions import is_range
 
@@ -38,7 +50,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 POLICY_FILE, APPROVED_FILE, REVOKED_FILE = "policy.toml", "approved.toml", "revoked.toml"
-_FILES = (POLICY_FILE, APPROVED_FILE, REVOKED_FILE)
+ADVISORIES_FILE = "advisories.json"
+SIGNERS_FILE = "allowed_signers"
+FETCHED_FILE = "fetched"
+"""The file whose time says when the files of a folder were fetched."""
+POLICY_FILES = (REVOKED_FILE, ADVISORIES_FILE, APPROVED_FILE, SIGNERS_FILE, POLICY_FILE)
+"""All files of a folder, those first that only forbid."""
+_URL_RULE = "policy-url"
+_PROJECT_PREFIX = "prowess-"
 _OTHERS_WRITE = 0o022
 
 
@@ -47,6 +66,17 @@ class PolicyFolder(NamedTuple):
 
     path: str
     is_trusted: bool
+    is_fetched: bool = False
+    """Whether it is a copy of what a ``policy-url`` has."""
+
+    def list_paths(self) -> tuple[str, ...]:
+        """Return the paths of its files that count, whether or not they exist."""
+        if not self.is_trusted:
+            names = tuple(f"{_PROJECT_PREFIX}{name}" for name in (POLICY_FILE, REVOKED_FILE, ADVISORIES_FILE))
+        else:
+            # allowed_signers is read with a rule that names it
+            names = (POLICY_FILE, APPROVED_FILE, REVOKED_FILE, ADVISORIES_FILE)
+        return tuple(os.path.join(self.path, name) for name in names)
 
 
 def machine_folder() -> str:
@@ -109,6 +139,10 @@ class _Known(NamedTuple):
     files: tuple[tuple[str, Identity | None], ...]
     settled: bool
     """False when a folder or file had just changed: a second change within one tick of the clock would not show."""
+    fetched: tuple[PolicyFolder, ...] = ()
+    """The folders with what was fetched from a ``policy-url``."""
+    until: float = math.inf
+    """When the first of them is too old."""
 
 
 _known: dict[tuple[PolicyFolder, ...], _Known] = {}
@@ -128,23 +162,68 @@ def current_policy(folder: str = "") -> Policy:
         return chosen
     places = _find_folders(folder)
     # This is asked for each skill that is loaded (bench row "load_skill"): a new file shows in the state of its folder.
-    state = tuple([_folder_state(place.path) for place in places])
     known = _known.get(places)
-    if known is not None and known.settled and known.folders == state:
+    if known is not None:
+        places_now = (*places, *known.fetched)
+        state = tuple([_folder_state(place.path) for place in places_now])
+    if known is not None and known.settled and known.folders == state and known.until > time.time():
         for path, identity in known.files:
             if identity_at(path) != identity:
                 break
         else:
             return known.policy
-    paths = [os.path.join(place.path, name) for place in places for name in _FILES]
+    policy = read_local_policy(folder)
+    fetched = tuple(PolicyFolder(fetched_folder(url), is_trusted=True, is_fetched=True) for url in list_urls(policy))
+    until = min((_find_end(place) for place in fetched), default=math.inf)
+    everywhere = (*places, *fetched)
+    state = tuple([_folder_state(place.path) for place in everywhere])
+    paths = [path for place in everywhere for path in place.list_paths()]
     files = tuple((path, identity) for path in paths if (identity := identity_at(path)) is not None)
-    policy = reduce(and_, (_read_policy_in(place, DEFAULT_LIMITS) for place in places))
+    policy = reduce(and_, (_read_policy_in(place, DEFAULT_LIMITS) for place in fetched), policy)
     newest = time.time_ns() - _CLOCK_TICK_NS
     if len(_known) >= _MAX_KEPT:
         _known.clear()
     times = [one[1] for one in state if one is not None] + [identity[3] for _, identity in files]
-    _known[places] = _Known(policy, state, files, settled=all(one < newest for one in times))
+    settled = all(one < newest for one in times)
+    _known[places] = _Known(policy, state, files, settled, fetched, until)
     return policy
+
+
+def read_local_policy(folder: str = "") -> Policy:
+    """Return the policy that counts in a folder without what is fetched from a ``policy-url``."""
+    return reduce(and_, (_read_policy_in(place, DEFAULT_LIMITS) for place in _find_folders(folder)))
+
+
+def list_urls(policy: Policy) -> tuple[str, ...]:
+    """Return the addresses from which a policy is fetched."""
+    return tuple(
+        str(one) for rule in policy.find_rules(_URL_RULE) if isinstance(rule.value, tuple) for one in rule.value
+    )
+
+
+def fetched_folder(url: str) -> str:
+    """Return the folder with the files that were fetched from a ``policy-url``."""
+    return user_state_file(os.path.join("policy", hashlib.sha256(url.encode()).hexdigest()[:32]))
+
+
+def check_fetched(folder: str, url: str, limits: Limits) -> None:
+    """Raise ``PolicyError`` for files, fetched from a ``policy-url``, that are malformed."""
+    try:
+        _read_policy_in(PolicyFolder(folder, is_trusted=True, is_fetched=True), limits)
+    except PolicyError as error:
+        raise PolicyError(error.message, f"{url}{os.path.basename(error.path)}", error.code) from None
+
+
+def _find_end(folder: PolicyFolder) -> float:
+    """Return until when a fetched policy counts; raises ``PolicyError`` for one that is missing or too old."""
+    path = os.path.join(folder.path, FETCHED_FILE)
+    try:
+        end = os.stat(path).st_mtime + DEFAULT_LIMITS.max_policy_age_seconds
+    except OSError:
+        raise PolicyError(f"the policy of a {_URL_RULE} was never fetched", path, "policy-not-fetched") from None
+    if end <= time.time():
+        raise PolicyError(f"the policy of a {_URL_RULE} was fetched too long ago", path, "policy-not-fetched")
+    return end
 
 
 def _folder_state(path: str) -> FolderState:
@@ -157,7 +236,14 @@ def _folder_state(path: str) -> FolderState:
 
 def list_policy_files(folder: str = "") -> tuple[str, ...]:
     """Return the paths of the policy files that count in a folder, whether or not they exist."""
-    return tuple(os.path.join(one.path, name) for one in _find_folders(folder) for name in _FILES)
+    return tuple(path for one in _find_folders(folder) for path in one.list_paths())
+
+
+def list_uncounted_files(folder: str = "") -> tuple[str, ...]:
+    """Return the files of projects that look like a policy and do not count: by their name, or since they grant."""
+    names = (POLICY_FILE, REVOKED_FILE, APPROVED_FILE, f"{_PROJECT_PREFIX}{APPROVED_FILE}")
+    paths = [os.path.join(one.path, name) for one in _find_folders(folder) if not one.is_trusted for name in names]
+    return tuple(path for path in paths if os.path.lexists(path))
 
 
 def _find_folders(folder: str) -> tuple[PolicyFolder, ...]:
@@ -227,19 +313,24 @@ def _read_policy_in(folder: PolicyFolder, limits: Limits) -> Policy:
     if folder.path == machine_folder() and os.path.isdir(folder.path) and not _is_safe(os.stat(folder.path)):
         message = "the policy cannot be trusted: others than the administrator may write to its folder"
         raise PolicyError(message, folder.path, "unsafe-policy")
-    rules, approvals, revocations, files = [], [], [], []
-    for name in _FILES:
-        if name == APPROVED_FILE and not folder.is_trusted:
+    rules: list[Rule] = []
+    approvals: list[Approval] = []
+    revocations: list[Revocation] = []
+    files: list[str] = []
+    for path in folder.list_paths():
+        if path.endswith(ADVISORIES_FILE):
+            data = _read_file(path, folder, limits)
+            files += [path] if data is not None else []
+            revocations += _parse_advisories(data, path) if data is not None else ()
             continue
-        path = os.path.join(folder.path, name)
         content = _read_toml(path, folder, limits)
         if content is None:
             continue
         files.append(path)
-        if name == POLICY_FILE:
-            rules = [*_parse_rules(content, path)]
-        elif name == REVOKED_FILE:
-            revocations = [_parse_revocation(entry, path) for entry in _list_entries(content, path)]
+        if path.endswith(POLICY_FILE):
+            rules = [_add_keys(one, folder, limits, files) for one in _parse_rules(content, path, folder)]
+        elif path.endswith(REVOKED_FILE):
+            revocations += [_parse_revocation(entry, path) for entry in _list_entries(content, path)]
         else:
             approvals = [_parse_approval(entry, path) for entry in _list_entries(content, path)]
     return Policy(tuple(rules), tuple(approvals), tuple(revocations), tuple(files))
@@ -247,6 +338,19 @@ def _read_policy_in(folder: PolicyFolder, limits: Limits) -> Policy:
 
 def _read_toml(path: str, folder: PolicyFolder, limits: Limits) -> dict[str, Any] | None:
     """Return the content of a policy file; ``None`` where there is none."""
+    data = _read_file(path, folder, limits)
+    if data is None:
+        return None
+    import tomllib
+
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise PolicyError(f"the policy is not TOML: {error}", path, "bad-policy") from None
+
+
+def _read_file(path: str, folder: PolicyFolder, limits: Limits) -> bytes | None:
+    """Return the bytes of a policy file; ``None`` where there is none."""
     try:
         os.lstat(path)
     except FileNotFoundError:
@@ -255,21 +359,16 @@ def _read_toml(path: str, folder: PolicyFolder, limits: Limits) -> dict[str, Any
         return None
     except OSError as error:  # nobody knows what a folder that cannot be entered forbids
         raise PolicyError(f"cannot read the policy: {error.strerror}", path, "bad-policy") from None
-    import tomllib
-
     try:
         with OpenFile(folder.path, (os.path.basename(path),)) as file:
             if folder.is_trusted and not (_is_safe(file.info) and _is_safe(os.stat(folder.path))):
                 message = "somebody besides you and the administrator may write to it, or to its folder"
                 raise PolicyError(f"the policy cannot be trusted: {message}", path, "unsafe-policy")
-            data = file.read_all(limits.max_policy_bytes)
-        return tomllib.loads(data.decode("utf-8"))
+            return file.read_all(limits.max_policy_bytes)
     except ResourceNotFoundError as error:
         raise PolicyError(f"cannot read the policy: {error.message}", path, "bad-policy") from None
     except (ResourceError, OSError) as error:
         raise PolicyError(f"cannot read the policy: {error}", path, "bad-policy") from None
-    except (ValueError, RecursionError) as error:
-        raise PolicyError(f"the policy is not TOML: {error}", path, "bad-policy") from None
 
 
 def _is_safe(info: os.stat_result) -> bool:
@@ -279,11 +378,28 @@ def _is_safe(info: os.stat_result) -> bool:
     return info.st_uid in {0, os.geteuid()} and not info.st_mode & _OTHERS_WRITE
 
 
-def _parse_rules(content: Mapping[str, Any], path: str) -> Iterator[Rule]:
+def _add_keys(rule: Rule, folder: PolicyFolder, limits: Limits, files: list[str]) -> Rule:
+    """Return a rule with the keys of the signers that it names, which are in a file beside it."""
+    if rule.key != "versions.signers":
+        return rule
+    path = os.path.join(folder.path, SIGNERS_FILE)
+    data = _read_file(path, folder, limits)
+    if data is None:
+        message = f"{rule} names signers, and there is no file {SIGNERS_FILE} with their keys beside it"
+        raise PolicyError(message, path, "bad-policy")
+    files.append(path)
+    return rule._replace(keys=data.decode("utf-8", "replace"))
+
+
+def _parse_rules(content: Mapping[str, Any], path: str, folder: PolicyFolder) -> Iterator[Rule]:
     for table, rules in content.items():
+        if table == _URL_RULE:
+            if not folder.is_trusted or folder.is_fetched:
+                raise PolicyError(f"{_URL_RULE} counts only in files of the machine and the user", path, "bad-policy")
+            yield Rule(table, _check_value(table, RULES[table], [rules], path), path)
+            continue
         if not isinstance(rules, dict):
-            message = f"{table!r} has to be a table, [{table}]; a file of another program needs another name"
-            raise PolicyError(message, path, "bad-policy")
+            raise PolicyError(f"{table!r:.80} has to be a table, [{table:.80}]", path, "bad-policy")
         for key, value in rules.items():
             name = f"{table}.{key}"
             kind = RULES.get(name)
@@ -291,38 +407,38 @@ def _parse_rules(content: Mapping[str, Any], path: str) -> Iterator[Rule]:
                 guess = did_you_mean(name, sorted(RULES))
                 message = f"[{table}] {key} is a rule that this version does not know{f'; {guess}' if guess else ''}"
                 raise PolicyError(message, path, "unknown-rule")
+            if kind.opens and not folder.is_trusted:
+                message = f"[{table}] {key} could open a door, and a project's file comes with a clone: it counts in "
+                raise PolicyError(f"{message}{machine_folder()} and in your own configuration", path, "bad-policy")
             yield Rule(name, _check_value(name, kind, value, path), path)
         if not rules and not any(name.startswith(f"{table}.") for name in RULES):
             raise PolicyError(f"[{table}] is a table that this version does not know", path, "unknown-rule")
 
 
 def _check_value(name: str, kind: RuleKind, value: object, path: str) -> RuleValue:
-    if kind.is_list:
-        if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            unknown = [item for item in value if kind.choices and item not in kind.choices]
-            if name == "run.sandbox":  # a runner of a host has a name of its own
-                unknown = [item for item in unknown if not item.startswith(RUNNER_MARK)]
-            if name == "sources.allow":
-                unknown = [item for item in value if not is_address_pattern(item)]
-            if not unknown:
-                return tuple(value)
-        expected = (
-            f"a list of {', '.join(kind.choices)}" if kind.choices else "a list of addresses such as https://host/**"
-        )
-    elif kind.is_number:
+    expected = kind.expected
+    if kind.is_number:
         if type(value) is int and value >= 0:
             return value
-        expected = "a whole number, 0 or more"
+    elif name == "sources.mirror":
+        if isinstance(value, list) and all(map(_is_mirror, value)):
+            return tuple(Mirror(item["from"], item["to"]) for item in value)
+    elif kind.is_item is not None:
+        if isinstance(value, list) and all(isinstance(item, str) and kind.is_item(item) for item in value):
+            return tuple(value)
     else:
-        word = str(value).lower() if isinstance(value, bool) and kind.words == ("false", "true") else value
-        if (
-            isinstance(word, str)
-            and word in kind.words
-            and isinstance(value, bool) == (kind.words == ("false", "true"))
-        ):
+        takes_bool = kind.words == ("false", "true")
+        word = str(value).lower() if isinstance(value, bool) and takes_bool else value
+        if isinstance(word, str) and word in kind.words and isinstance(value, bool) == takes_bool:
             return word
-        expected = " or ".join(kind.words) if kind.words == ("false", "true") else "one of " + ", ".join(kind.words)
+        expected = " or ".join(kind.words) if takes_bool else "one of " + ", ".join(kind.words)
     raise PolicyError(f"{name} has to be {expected}, not {value!r:.80}", path, "bad-policy")
+
+
+def _is_mirror(item: object) -> bool:
+    if not isinstance(item, dict) or item.keys() != {"from", "to"}:
+        return False
+    return all(isinstance(one, str) and is_mirror_address(one) for one in item.values())
 
 
 def _list_entries(content: Mapping[str, Any], path: str) -> list[dict[str, Any]]:
@@ -359,6 +475,30 @@ def _parse_revocation(entry: dict[str, Any], path: str) -> Revocation:
     if fields.get("action", "remove") not in {"refuse", "remove"}:
         raise PolicyError("action is 'refuse' or 'remove'", path, "bad-policy")
     return Revocation(**fields, file=path)
+
+
+def read_approvals(path: str, limits: Limits = DEFAULT_LIMITS) -> tuple[Approval, ...]:
+    """Return the approvals in a file, wherever it is; none where there is no such file."""
+    content = _read_toml(path, PolicyFolder(os.path.dirname(path), is_trusted=False), limits)
+    return tuple(_parse_approval(entry, path) for entry in _list_entries(content or {}, path))
+
+
+def _parse_advisories(data: bytes, path: str) -> Iterator[Revocation]:
+    """Yield a revocation for each digest in advisories in the form of OSV; those that are withdrawn do not count."""
+    import json
+
+    try:
+        advisories = json.loads(data)
+        for advisory in advisories if isinstance(advisories, list) else advisories["advisories"]:
+            if advisory.get("withdrawn"):
+                continue
+            reason = ": ".join(filter(None, (str(advisory["id"]), str(advisory.get("summary", "")))))
+            for affected in advisory["affected"]:
+                for digest in affected["ecosystem_specific"]["digests"]:
+                    yield Revocation(_check_digest(digest, path), reason=reason, file=path)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        message = "it has to be a list of advisories, each with id and affected[].ecosystem_specific.digests"
+        raise PolicyError(f"{message}: {error!r:.80}", path, "bad-policy") from None
 
 
 def _check_fields(entry: dict[str, Any], kinds: Mapping[str, type], path: str) -> dict[str, Any]:

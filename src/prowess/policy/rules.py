@@ -6,6 +6,8 @@ the stricter word wins, and the larger number does.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import re
 import time
@@ -22,12 +24,27 @@ from prowess.text.versions import find_latest_in_range, is_range, read_release
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    RuleValue = str | int | bool | tuple[str, ...]
+    RuleValue = str | int | bool | tuple[str, ...] | tuple["Mirror", ...]
 
 _DAY = 24 * 60 * 60
-SANDBOXES = ("bwrap", "landlock", "none")
+_SANDBOXES = ("bwrap", "landlock", "none")
 RUNNER_MARK = "runner:"
 """Comes before the name of a host's runner that a policy takes for a sandbox, as in ``runner:docker``."""
+_POLICY_URL = compile_pattern(r"https://[^\s?#@\\]{1,1000}/")
+_HOST = compile_pattern(r"[A-Za-z0-9.-]+(?::\d{1,5})?|\[[0-9A-Fa-f:.]+\](?::\d{1,5})?")
+_ADDRESS = compile_pattern(r"\*\*$|[a-z][a-z0-9+.-]*://|mcp:|[A-Za-z0-9_.-]+@[A-Za-z0-9_.*-]+:")
+_SIGNER = compile_pattern(r"[^\s,*?!\"]+")
+
+
+class Mirror(NamedTuple):
+    """Where sources are fetched from instead: addresses that begin with ``origin`` begin with ``target``."""
+
+    origin: str
+    target: str
+
+    def __str__(self) -> str:
+        """Return both addresses."""
+        return f"{self.origin} → {self.target}"
 
 
 class RuleKind(NamedTuple):
@@ -35,21 +52,71 @@ class RuleKind(NamedTuple):
 
     words: tuple[str, ...] = ()
     """For a rule that takes a word: every word, the loosest first."""
-    is_list: bool = False
-    choices: tuple[str, ...] = ()
-    """For a list: what it may name; ``()`` for anything."""
+    is_item: Callable[[str], bool] | None = None
+    """For a list of strings: whether a string may be in it."""
     is_number: bool = False
+    expected: str = ""
+    """What the value of another kind than a word has to be."""
+    opens: bool = False
+    """Whether it could open a door: then it counts only in files of the machine and the user."""
     about: str = ""
 
 
+def _is_sandbox(name: str) -> bool:
+    return name in _SANDBOXES or (name.startswith(RUNNER_MARK) and len(name) > len(RUNNER_MARK))
+
+
+def is_address_pattern(pattern: str) -> bool:
+    """Return whether a pattern can match an address: it begins with a scheme, a host or the root of the disk."""
+    return pattern.startswith("/") or _ADDRESS.match(pattern) is not None
+
+
+def is_mirror_address(address: str) -> bool:
+    """Return whether an address is the beginning of others: without the ``/``, other hosts could begin so too."""
+    return is_address_pattern(address) and address.endswith(("/", ":")) and "*" not in address
+
+
 RULES: dict[str, RuleKind] = {
-    "sources.allow": RuleKind(is_list=True, about="patterns of the addresses that skills may come from"),
+    "policy-url": RuleKind(
+        is_item=lambda item: _POLICY_URL.fullmatch(item) is not None,
+        expected="an address such as https://policy.acme.example/prowess/, with a / at its end",
+        opens=True,
+        about="where further policy files are fetched from, by 'prowess policy fetch'",
+    ),
+    "sources.allow": RuleKind(
+        is_item=is_address_pattern,
+        expected="a list of addresses such as https://host/**",
+        about="patterns of the addresses that skills may come from",
+    ),
+    "sources.mirror": RuleKind(
+        expected='a list of { from = "https://host/", to = "https://mirror/path/" }, each address with a / at its end',
+        opens=True,
+        about="the addresses from which sources are fetched instead",
+    ),
+    "sources.private-hosts": RuleKind(
+        is_item=lambda item: _HOST.fullmatch(item) is not None,
+        expected="a list of hosts such as skills.acme.example or skills.acme.example:8443",
+        opens=True,
+        about="hosts whose addresses need not be public",
+    ),
     "versions.refs": RuleKind(("any", "tags", "commits"), about="which versions of a repository may be asked for"),
-    "versions.cooldown-days": RuleKind(is_number=True, about="how many days old a commit has to be"),
+    "versions.cooldown-days": RuleKind(
+        is_number=True, expected="a whole number, 0 or more", about="how many days old a commit has to be"
+    ),
     "versions.review": RuleKind(("none", "required"), about="whether each skill has to be in approved.toml"),
+    "versions.signers": RuleKind(
+        is_item=lambda item: _SIGNER.fullmatch(item) is not None,
+        expected="a list of names in the file allowed_signers, such as security@acme.example",
+        opens=True,
+        about="whose signature a tag or a site has to have",
+    ),
     "run.scripts": RuleKind(("ask", "approved", "never"), about="whose word lets a script run"),
     "run.commands": RuleKind(("ask", "approved", "never"), about="whose word lets commands in instructions run"),
-    "run.sandbox": RuleKind(is_list=True, choices=SANDBOXES, about="the sandboxes in which scripts may run"),
+    "run.sandbox": RuleKind(
+        is_item=_is_sandbox,
+        expected=f"a list of {', '.join(_SANDBOXES)} and runner:NAME",
+        about="the sandboxes and runners in which scripts may run",
+    ),
     "run.verify": RuleKind(("false", "true"), about="whether installed skills have to be what the lock file says"),
 }
 """Every rule, by table and key; the reference page is made from this table."""
@@ -61,11 +128,13 @@ class Rule(NamedTuple):
     key: str
     value: RuleValue
     file: str
+    keys: str = ""
+    """For ``versions.signers``: the lines of the file ``allowed_signers`` beside it."""
 
     def __str__(self) -> str:
         """Return the rule as a file has it, with the file."""
-        table, _, key = self.key.partition(".")
-        return f"[{table}] {key} in {self.file}"
+        table, dot, key = self.key.partition(".")
+        return f"[{table}] {key} in {self.file}" if dot else f"{table} in {self.file}"
 
 
 class Approval(NamedTuple):
@@ -80,6 +149,11 @@ class Approval(NamedTuple):
     """Whether its scripts and commands may run."""
     expires: date | None = None
     file: str = ""
+
+    def to_dict(self) -> dict[str, object]:
+        """Return it as data."""
+        expires = self.expires.isoformat() if self.expires else None
+        return {**self._asdict(), "expires": expires, "valid": self.is_valid()}
 
     def is_valid(self, today: date | None = None) -> bool:
         """Return whether it still counts; on the day that it names it does."""
@@ -166,15 +240,28 @@ class Policy:
         """Whether it may refuse where a skill comes from: nothing else is then asked instead of a listed address."""
         return bool(self.find_rules("sources.allow")) or any(one.source for one in self.revocations)
 
+    def mirror(self, address: str) -> str:
+        """Return the address from which a source is fetched: that of the first mirror that it begins with."""
+        mirrors = [one for rule in self.find_rules("sources.mirror") for one in _as_mirrors(rule.value)]
+        found = next((one for one in mirrors if address.lower().startswith(one.origin.lower())), None)
+        return address if found is None else found.target + address[len(found.origin) :]
+
+    def allows_private_host(self, host: str) -> bool:
+        """Return whether a host, written with its port where that is not the usual one, need not be public."""
+        return any(
+            host == one.lower() for rule in self.find_rules("sources.private-hosts") for one in _as_list(rule.value)
+        )
+
     # -- what is refused ---------------------------------------------------------------------------------------------
 
     def check_source(self, address: str) -> None:
         """Raise ``PolicyError`` for an address that is not on every list of sources, or that is revoked as a whole."""
         for rule in self.find_rules("sources.allow"):
-            if not any(is_source_match(pattern, address) for pattern in _as_list(rule.value)):
+            # A list names the places that are really asked.
+            if not any(is_source_match(pattern, self.mirror(address)) for pattern in _as_list(rule.value)):
                 raise PolicyError(f"skills may not come from {address}: {rule} does not list it", rule.file)
         for one in self.revocations:  # those with a range are about the versions of a repository
-            if one.source and not one.range and one.covers("", address):
+            if one.source and not one.range and (one.covers("", address) or one.covers("", self.mirror(address))):
                 why = f": {one.reason}" if one.reason else ""
                 raise PolicyError(f"{address} is revoked by {one.file}{why}", one.file, "revoked")
 
@@ -187,6 +274,17 @@ class Policy:
             return
         wanted = "a commit" if rule.value == "commits" else "a tag or a commit"
         raise PolicyError(f"{address} is asked for {ref or 'its newest commit'}: {rule} wants {wanted}", rule.file)
+
+    def check_pinned_signer(self, signer: str, address: str) -> None:
+        """Raise ``PolicyError`` where the key that a lock file pins is not among the keys of the signers.
+
+        The signature itself is verified where the source is fetched.
+        """
+        for rule in self.find_rules("versions.signers"):
+            if not signer or signer not in _list_keys(rule):
+                now = f"pins the key {signer}" if signer else "pins no signer"
+                message = f"the lock file {now} for {address}: {rule} wants {' or '.join(_as_list(rule.value))}"
+                raise PolicyError(message, rule.file)
 
     def check_age(self, committed_at: float, address: str, now: float | None = None) -> None:
         """Raise ``PolicyError`` for a commit that is too young. Its author wrote the date: it can be wrong."""
@@ -267,12 +365,6 @@ def to_address(source: str, folder: str = "") -> str:
 
 
 _PATH = compile_pattern(r"(?:\.\.?|~)(?:/|$)|/|[A-Za-z]:[\\/]")
-_ADDRESS = compile_pattern(r"\*\*$|[a-z][a-z0-9+.-]*://|mcp:|[A-Za-z0-9_.-]+@[A-Za-z0-9_.*-]+:")
-
-
-def is_address_pattern(pattern: str) -> bool:
-    """Return whether a pattern can match an address: it begins with a scheme, a host or the root of the disk."""
-    return pattern.startswith("/") or _ADDRESS.match(pattern) is not None
 
 
 def is_source_match(pattern: str, address: str) -> bool:
@@ -316,4 +408,23 @@ def _join_address(scheme: str, host: str, path: str) -> str:
 
 
 def _as_list(value: RuleValue) -> tuple[str, ...]:
-    return value if isinstance(value, tuple) else (str(value),)
+    return tuple(map(str, value)) if isinstance(value, tuple) else (str(value),)
+
+
+def _list_keys(rule: Rule) -> set[str]:
+    """Return the fingerprints of the keys that the signers of a rule have in ``allowed_signers``."""
+    names, found = set(_as_list(rule.value)), set()
+    for line in rule.keys.splitlines():
+        who, _, rest = line.strip().partition(" ")
+        match = _KEY_DATA.search(rest)
+        if match is not None and not names.isdisjoint(who.strip('"').split(",")):
+            digest = hashlib.sha256(base64.b64decode(match[0] + "==")).digest()
+            found.add(f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}")
+    return found
+
+
+_KEY_DATA = compile_pattern(r"(?<= )AAAA[A-Za-z0-9+/]{16,4000}")
+
+
+def _as_mirrors(value: RuleValue) -> list[Mirror]:
+    return [one for one in value if isinstance(one, Mirror)] if isinstance(value, tuple) else []

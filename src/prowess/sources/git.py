@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING, Literal
 
 from prowess.addresses.source_spec import parse_source
 from prowess.errors import SourceError
 from prowess.fetch.cache import Cache
 from prowess.fetch.git.repository import GitRemote, select_skill_files
+from prowess.fetch.signers import check_signers, find_signed_tag
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import is_below
+from prowess.policy.files import current_policy
+from prowess.policy.rules import to_address
 from prowess.sources.fetched import FetchedSource
 from prowess.text.redaction import show_address
 
@@ -60,6 +64,10 @@ class GitSource(FetchedSource):
 
     def read_files(self, state: str) -> Sequence[NewFile]:
         """Return the files of the skills of a commit."""
+        policy, version = current_policy(), f"{to_address(self._address)} at {self._ref or 'its newest commit'}"
         with self._remote.open_commit(state) as commit:
+            if policy.find_rules("versions.signers"):
+                check_signers(policy, find_signed_tag(self._remote, self._ref, commit, searches=True), version)
+            policy.check_age(commit.date.timestamp() if commit.date else time.time(), version)
             chosen = [file for file in commit.files if not self._path or is_below(file.path, {self._path})]
             return tuple(commit.read_files(select_skill_files(chosen), self._remote.limits))

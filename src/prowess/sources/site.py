@@ -17,6 +17,7 @@ from prowess.fetch.archive.unpack import unpack
 from prowess.fetch.cache import Cache
 from prowess.fetch.cached_fetcher import CachedFetcher, DownloadRequest
 from prowess.fetch.client import UNREACHABLE_CODES, Fetcher
+from prowess.fetch.signers import check_signers
 from prowess.fetch.url_policy import UrlPolicy, check_headers, display_url, parse_origin
 from prowess.files.write import NewFile
 from prowess.format.head import LoadPolicy
@@ -90,6 +91,7 @@ class UrlSource:
         """
         policy = current_policy()
         policy.check_source(self._base)
+        self._address, self._base = policy.mirror(self._address), policy.mirror(self._base)
         downloads = self._make_fetcher(self._allowed._replace(check=policy.check_source))
         try:
             site = self._find_known_site(downloads)
@@ -99,6 +101,7 @@ class UrlSource:
             self.published = site
             if site is not None:
                 return make_site_catalog(site, site.select(), prefetch=self._prefetch)
+            check_signers(policy, None, self._base)  # what another tool published has no signature
         except FetchError as error:
             if self._missing == "error":
                 raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -167,23 +168,26 @@ def test_mistakes_of_a_runner_are_reported(skill: Skill, trust: Trust) -> None:
         scripts.run_command("ls")
 
 
-def test_a_policy_can_name_a_runner_as_a_sandbox(skill: Skill, trust: Trust, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("allowed", "name", "runs"),
+    [
+        (["bwrap", "landlock"], "remote", False),
+        (["runner:remote"], "remote", True),
+        (["runner:other"], "remote", False),
+        (["bwrap"], "bwrap", False),
+        (["none"], "remote", True),
+    ],
+)
+def test_a_policy_takes_a_runner_for_none_unless_it_names_it(
+    skill: Skill, trust: Trust, tmp_path: Path, *, allowed: list[str], name: str, runs: bool
+) -> None:
+    runner = Recorder(name=name)
     (tmp_path / "policy").mkdir()
-    scripts = Scripts("remote", runner=Recorder())
-    for rule, may_run in (("runner:remote", True), ("runner:other", False)):
-        (tmp_path / "policy/policy.toml").write_text(f'[run]\nsandbox = ["bwrap", "{rule}"]\n')
-        with use_policy(load_policy(tmp_path / "policy")):
-            if may_run:
-                assert scripts.run(skill, "scripts/count.py", trust=trust).status == 3
-            else:
-                with pytest.raises(PolicyError, match="'none'"):
-                    scripts.run(skill, "scripts/count.py", trust=trust)
-
-
-def test_a_policy_that_asks_for_a_sandbox_takes_a_runner_for_none(skill: Skill, trust: Trust, tmp_path: Path) -> None:
-    runner = Recorder()
-    (tmp_path / "policy").mkdir()
-    (tmp_path / "policy/policy.toml").write_text('[run]\nsandbox = ["bwrap", "landlock"]\n')
-    with use_policy(load_policy(tmp_path / "policy")), pytest.raises(PolicyError, match="'none'"):
-        Scripts(sandbox="remote", runner=runner).run(skill, "scripts/count.py", trust=trust)
-    assert runner.jobs == []
+    (tmp_path / "policy/policy.toml").write_text(f"[run]\nsandbox = {json.dumps(allowed)}\n")
+    with use_policy(load_policy(tmp_path / "policy")):
+        if runs:
+            Scripts(sandbox=name, runner=runner).run(skill, "scripts/count.py", trust=trust)
+        else:
+            with pytest.raises(PolicyError, match="'none'"):
+                Scripts(sandbox=name, runner=runner).run(skill, "scripts/count.py", trust=trust)
+    assert len(runner.jobs) == runs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,7 @@ from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, line
 from prowess.files.paths import shorten_path
+from prowess.files.projects import NATIVE_PROJECT
 from prowess.install.installer import Installer
 from prowess.text.quantities import format_count
 
@@ -28,20 +30,26 @@ if TYPE_CHECKING:
     "audit",
     ("prowess audit", "is anything revoked on this disk?"),
     ("prowess audit --fix", "take it off; works from cron"),
+    ("prowess audit ~/work/* --fix", "in many projects"),
 )
+@click.argument("projects", nargs=-1, type=click.Path(exists=True, file_okay=False), metavar="[PROJECT]...")
 @click.option("--fix", is_flag=True, help="Move what is revoked to the backups, and remove the links to it.")
 @json_option
-def command(*, fix: bool, as_data: bool) -> int:
+def command(projects: tuple[str, ...], *, fix: bool, as_data: bool) -> int:
     """Hash every skill of this project, of you, and in the folders of all agents, and name those that are revoked.
+
+    With PROJECT, other projects are meant. The revocations that count are those of the machine, yours, and a project's
+    own for that project.
 
     What is revoked is in revoked.toml: see 'prowess policy show'. With --fix nobody is asked: the skills go to the
     backups ('prowess backups'), links to them are removed, and their commits leave the cache. Lock files stay.
 
     Exit status 1: something revoked is here still.
     """
-    installer = Installer()
+    folders = [os.path.abspath(one) for one in projects]
+    installers = [Installer(project_dir=os.path.join(folder, NATIVE_PROJECT)) for folder in folders] or [Installer()]
     with printer.show_progress("hashing"):
-        change = _prepare_quarantine(installer)
+        change = _prepare_quarantine(installers)
     found: tuple[RevokedSkill, ...] = change.details
     flags = ChangeFlags(dry_run=not fix, yes=True, as_data=as_data)
     view: ChangeView[Sequence[Issue]] = ChangeView(
@@ -69,18 +77,35 @@ def _to_blocks(found: Sequence[RevokedSkill]) -> Iterator[Block]:
         )
 
 
-def _prepare_quarantine(installer: Installer) -> Change[Sequence[Issue]]:
-    """Return the change that takes revoked skills off the disk; its details are the skills."""
-    found = installer.find_revoked()
-    movable = tuple(one for one in found if one.revocation.action == "remove")
+def _prepare_quarantine(installers: Sequence[Installer]) -> Change[Sequence[Issue]]:
+    """Return the change that takes revoked skills off the disk, and their grants back; its details are the skills.
+
+    Each installer is one project. What is the user's own is in reach of all of them, and counts once.
+    """
+    found: dict[str, tuple[RevokedSkill, Installer]] = {}
+    for installer in installers:
+        for one in installer.find_revoked():
+            found.setdefault(one.folder, (one, installer))
+    movable = [(one, installer) for one, installer in found.values() if one.revocation.action == "remove"]
 
     def quarantine() -> Sequence[Issue]:
-        installer.quarantine(movable)
-        return installer.issues
+        from prowess.conversation.acting.trust import Trust  # a plain look needs no conversation
+
+        for installer in installers:
+            mine = [one for one, owner in movable if owner is installer]
+            if mine:
+                installer.quarantine(mine)
+        trust = Trust()
+        for digest in {one.digest for one, _ in found.values()}:
+            trust.revoke(digest)
+        return list_issues()
+
+    def list_issues() -> Sequence[Issue]:
+        return [issue for installer in installers for issue in installer.issues]
 
     return Change(
-        steps=[f"move {one.name} in {shorten_path(one.folder)} to the backups" for one in movable],
+        steps=[f"move {one.name} in {shorten_path(one.folder)} to the backups" for one, _ in movable],
         apply=quarantine,
-        details=found,
-        issues=lambda: installer.issues,
+        details=tuple(one for one, _ in found.values()),
+        issues=list_issues,
     )

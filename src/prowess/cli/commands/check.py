@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from prowess import __version__
 from prowess.authoring.check import CheckReport, check, find_skill_files, remove_duplicate_files
 from prowess.authoring.fix import Fix, apply_fix, fix
 from prowess.cli.command_class import new_command
@@ -15,6 +16,8 @@ from prowess.cli.lock_states import LazyLockStates
 from prowess.cli.options import T, check_codes, complete_code, complete_skill_or_path, json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Style, diff_to_lines, line
+from prowess.cli.sarif import to_sarif
+from prowess.cli.security import report_to_blocks, report_to_dict
 from prowess.cli.skill_lookup import find_own_paths, find_path, load_cli_settings
 from prowess.errors import SkillError, SourceError
 from prowess.files.paths import shorten_path
@@ -22,7 +25,7 @@ from prowess.installed.scopes import standard_scopes
 from prowess.installed.verifier import LockVerifier
 from prowess.limits import DEFAULT_LIMITS
 from prowess.progress_steps import report_steps
-from prowess.text.escapes import escape_line
+from prowess.text.escapes import dump_json, escape_line
 from prowess.text.quantities import format_count, join_first
 
 if TYPE_CHECKING:
@@ -50,6 +53,7 @@ def _code_option(name: str, about: str) -> Callable[[Callable[..., T]], Callable
     ("prowess check skills/ --strict", "a collection; warnings count"),
     ("prowess check skills/ --fix", "fix mechanical mistakes, and show how"),
     ("prowess check --spec", "would skills-ref accept it?"),
+    ("prowess check --security pdf", "what could it do? before you grant it"),
     ("prowess check --format github", "annotations for a pull request"),
 )
 @click.argument("paths", nargs=-1, metavar="[PATH|NAME]...", shell_complete=complete_skill_or_path)
@@ -57,7 +61,7 @@ def _code_option(name: str, about: str) -> Callable[[Callable[..., T]], Callable
 @click.option(
     "--format",
     "form",
-    type=click.Choice(("text", "json", "github")),
+    type=click.Choice(("text", "json", "github", "sarif")),
     default="text",
     show_default=True,
     help="How findings are written.",
@@ -69,6 +73,7 @@ def _code_option(name: str, about: str) -> Callable[[Callable[..., T]], Callable
 @click.option(
     "--budget", type=click.IntRange(0), metavar="TOKENS", help="How many tokens the listing of all of them may cost."
 )
+@click.option("--security", is_flag=True, help="Also what each skill could do, and patterns that are seldom harmless.")
 @click.option(
     "--spec", is_flag=True, help="Only what skills-ref, the reference validator of the specification, would say."
 )
@@ -83,6 +88,7 @@ def command(
     ignore: tuple[str, ...],
     only: tuple[str, ...],
     budget: int | None,
+    security: bool,
     spec: bool,
     as_data: bool,
 ) -> int:
@@ -91,6 +97,10 @@ def command(
     PATH is the folder of a skill, its SKILL.md, or a folder of skills. If there is no such path, NAME is the name of a
     skill. Several skills are also compared with each other. Without PATH the skill in this folder is checked, or the
     skills of the project. Installed skills are left out, since their authors check them.
+
+    --security lists what each skill could do, with file and line: what runs, hosts, files outside of it, packages,
+    secrets by name. Its warnings are for patterns that ordinary skills hardly ever have. It finds a part of what is
+    malicious, and does not say that a skill is safe.
     Exit status 1: there is an error, or with --strict a warning.
     """
     settings = load_cli_settings(strict=strict, budget=budget)
@@ -104,13 +114,16 @@ def command(
     with printer.show_progress("checking"):
         # Mended first, so that the findings are those that are left.
         fixes = _fix_files(targets.paths, write=fixes_files) if fixes_files or only_show else []
-        report = check(*targets.checked, budget=settings.number("budget"), spec=spec)
+        report = check(*targets.checked, budget=settings.number("budget"), spec=spec, security=security)
     report = _filter_findings(report, frozenset(only), frozenset(ignore))
     _print_report(report, fixes, form, written=fixes_files)
     return 0 if report.ok(strict=bool(settings["strict"])) else 1
 
 
 def _print_report(report: CheckReport, fixes: list[Fix], form: str, *, written: bool) -> None:
+    if form == "sarif":
+        printer.print_own_text(dump_json(to_sarif(report.findings, __version__)) + "\n")
+        return
     if form != "github":
         printer.print_answer(
             lambda: _to_dict(report, fixes), lambda: _to_blocks(report, fixes, written=written), as_data=form == "json"
@@ -192,7 +205,7 @@ def _split_pinned_files(files: tuple[str, ...]) -> tuple[tuple[str, ...], list[s
 
 def _filter_findings(report: CheckReport, only: frozenset[str], ignore: frozenset[str]) -> CheckReport:
     findings = (f for f in report.findings if f.code not in ignore and (not only or f.code in only))
-    return CheckReport(report.skills, tuple(findings), report.tokens, report.costs)
+    return CheckReport(report.skills, tuple(findings), report.tokens, report.costs, report.security)
 
 
 def _to_dict(report: CheckReport, fixes: list[Fix]) -> dict[str, object]:
@@ -219,6 +232,7 @@ def _to_dict(report: CheckReport, fixes: list[Fix]) -> dict[str, object]:
             }
             for finding in report.findings
         ],
+        "security": [report_to_dict(one) for one in report.security],
         "fixes": [{"path": fixed.path, "codes": list(fixed.codes), "diff": fixed.diff()} for fixed in fixes],
     }
 
@@ -234,6 +248,8 @@ def _to_blocks(report: CheckReport, fixes: list[Fix], *, written: bool) -> Itera
         yield Line()
     for finding in report.findings:
         yield from _finding_to_blocks(finding)
+    for one in report.security:
+        yield from report_to_blocks(one)
     yield _summarize(report)
 
 

@@ -13,14 +13,14 @@ from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, line
 from prowess.errors import InstallError
 from prowess.files.paths import shorten_path
-from prowess.install.policy_gate import list_inventory
+from prowess.installed.policy_check import list_inventory
 from prowess.installed.scopes import project_scope, user_scope
 from prowess.lockfile.read import read_lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from prowess.install.policy_gate import InventoryRow
+    from prowess.installed.policy_check import InventoryRow
 
 _HEAD = ("skill", "digest", "version", "source", "project")
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING
 
 import click
@@ -13,18 +15,25 @@ from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Table, line
 from prowess.files.paths import shorten_path
-from prowess.install.policy_gate import check_lock_entries
+from prowess.installed.policy_check import check_lock_entries
 from prowess.installed.scopes import project_scope
 from prowess.lockfile.read import LOCK_FILE, read_lock
-from prowess.policy.files import current_policy, list_policy_files
-from prowess.policy.rules import RULES
+from prowess.policy.files import (
+    APPROVED_FILE,
+    current_policy,
+    list_policy_files,
+    list_uncounted_files,
+    load_policy,
+    read_local_policy,
+)
+from prowess.policy.rules import RULES, Mirror, Policy
 from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from prowess.errors import Issue
-    from prowess.policy.rules import Policy, RuleValue
+    from prowess.policy.rules import RuleValue
 
 
 @click.group(
@@ -38,7 +47,8 @@ if TYPE_CHECKING:
 def command() -> None:
     """Show what the policy files of this machine, you and this project allow, and check lock files.
 
-    A rule of a company counts in /etc/prowess, and yours in ~/.config/prowess. A project's policy.toml can only forbid.
+    A rule of a company counts in /etc/prowess, and yours in ~/.config/prowess. prowess-policy.toml in a project can
+    only forbid.
     """
 
 
@@ -53,16 +63,24 @@ def _show_policy(*, as_data: bool) -> None:
 def _to_dict(policy: Policy) -> dict[str, object]:
     return {
         "files": [*policy.files],
-        "rules": [{"rule": rule.key, "value": rule.value, "file": rule.file} for rule in policy.rules],
-        "approved": [
-            {**one._asdict(), "expires": one.expires.isoformat() if one.expires else None, "valid": one.is_valid()}
-            for one in policy.approvals
-        ],
+        "not_read": [*list_uncounted_files()],
+        "rules": [{"rule": rule.key, "value": _to_plain(rule.value), "file": rule.file} for rule in policy.rules],
+        "approved": [one.to_dict() for one in policy.approvals],
         "revoked": [one._asdict() for one in policy.revocations],
     }
 
 
+def _to_plain(value: RuleValue) -> object:
+    """Return a value as a policy file has it."""
+    if not isinstance(value, tuple):
+        return value
+    return [{"from": one.origin, "to": one.target} if isinstance(one, Mirror) else one for one in value]
+
+
 def _to_blocks(policy: Policy) -> Iterator[Block]:
+    for path in list_uncounted_files():
+        why = "a project grants nothing" if path.endswith(APPROVED_FILE) else "a project's is called prowess-FILE.toml"
+        yield line((f"{shorten_path(path)} is not read: {why}.", "warn"))
     if not policy.files:
         yield line("No policy is in force: there is none of these files.")
         yield Table([(shorten_path(path),) for path in list_policy_files()], indent=2)
@@ -81,7 +99,25 @@ def _to_blocks(policy: Policy) -> Iterator[Block]:
 
 
 def _format_value(value: RuleValue) -> str:
-    return ", ".join(value) if isinstance(value, tuple) else str(value)
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+@command.command("fetch", cls=CliCommand, examples=(("prowess policy fetch", "what policy-url has now; from cron"),))
+@json_option
+def _fetch_policies(*, as_data: bool) -> None:
+    """Fetch the policy files that a policy-url names, and put them in force. Malformed files are not put in force.
+
+    What was fetched counts for a week: fetch it again before, from cron or a timer.
+    """
+    from prowess.fetch.policy import fetch_policies  # the other commands of the group fetch nothing
+
+    with printer.show_progress("fetching"):
+        urls = fetch_policies(read_local_policy())
+    printer.print_answer(
+        lambda: {"fetched": [*urls]},
+        lambda: [line(f"Fetched the policy of {url}.") for url in urls] or [line("No policy-url is in force.")],
+        as_data=as_data,
+    )
 
 
 @command.command(
@@ -89,11 +125,19 @@ def _format_value(value: RuleValue) -> str:
     cls=CliCommand,
     examples=(
         ("prowess policy check", "the lock file of this project"),
-        ("prowess policy check */prowess.lock", "those of many projects: what would a new rule refuse?"),
+        ("prowess policy check --with draft */prowess.lock", "those of many projects: what would new rules refuse?"),
         ("prowess policy check --format github", "annotations for a pull request"),
     ),
 )
 @click.argument("locks", nargs=-1, type=click.Path(exists=True), metavar="[LOCK]...")
+@click.option(
+    "--with",
+    "drafts",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False),
+    metavar="FOLDER",
+    help="Also the policy files in this folder: what would they refuse if they were deployed?",
+)
 @click.option(
     "--format",
     "form",
@@ -102,7 +146,7 @@ def _format_value(value: RuleValue) -> str:
     help="For people, as data, or as annotations of GitHub.",
 )
 @json_option
-def _check_locks(locks: tuple[str, ...], *, form: str, as_data: bool) -> int:
+def _check_locks(locks: tuple[str, ...], *, drafts: tuple[str, ...], form: str, as_data: bool) -> int:
     """Check lock files: sources, versions, reviews and revocations. Nothing is fetched.
 
     Without a LOCK, the lock file of this project is checked. The policy is that of the folder of each lock file.
@@ -111,11 +155,12 @@ def _check_locks(locks: tuple[str, ...], *, form: str, as_data: bool) -> int:
     folders = [_to_folder(lock) for lock in locks] or [project_scope().lock_folder]
     issues: list[Issue] = []
     count = 0
+    draft = reduce(and_, map(load_policy, drafts), Policy())
     for folder in folders:
         scope = project_scope(os.path.join(folder, ".prowess", "skills"))
         locked = read_lock(folder)
         count += sum(len(entry.skills) for entry in locked.values())
-        issues += check_lock_entries(scope, locked, current_policy(folder))
+        issues += check_lock_entries(scope, locked, current_policy(folder) & draft)
     if form == "github" and not as_data:
         for issue in issues:
             printer.print_line(to_github_annotation(issue))

@@ -21,6 +21,7 @@ from prowess.conversation.acting.trust import Trust
 from prowess.errors import SkillError
 from prowess.files.paths import shorten_path
 from prowess.names import SKILL_FILE
+from prowess.policy.files import current_policy
 from prowess.skills.catalog import Catalog
 from prowess.skills.parse import read_metadata
 from prowess.text.quantities import format_count, join_first
@@ -87,11 +88,21 @@ def _list_grants(*, as_data: bool) -> None:
     )
 
 
-_GRANT_STATES = {"valid": "as granted", "changed": "changed since", "gone": "no longer there"}
+_GRANT_STATES = {
+    "valid": "as granted",
+    "changed": "changed since",
+    "gone": "no longer there",
+    "refused": "refused by the policy",
+}
 
 
 def _find_grant_state(grant: prowess.Grant) -> str:
-    """Return ``valid`` if the skill at the place of a grant is as it was, else ``changed`` or ``gone``."""
+    """Return ``valid`` if the skill at the place of a grant is as it was, else ``changed`` or ``gone``.
+
+    ``refused``: a policy lets nothing of it run, whatever was granted.
+    """
+    if current_policy().find_run_refusal(grant.digest) is not None:
+        return "refused"
     if not os.path.lexists(grant.location):
         return "gone"
     try:

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_install)
 @click.option("--force", is_flag=True, help="Overwrite what was changed by hand, and keep a backup.")
 @click.option("--allow-rollback", is_flag=True, help="Follow sources that went back to an older state.")
+@click.option(
+    "--accept-signer", default="", metavar="KEY", help="The fingerprint of a new key that may have signed the update."
+)
 @location_options
 @network_options
 @change_options
@@ -52,6 +55,7 @@ def command(
     *,
     force: bool,
     allow_rollback: bool,
+    accept_signer: str,
     asked: AskedLocation,
     installer: Installer,
     flags: ChangeFlags,
@@ -60,7 +64,8 @@ def command(
 
     Inside a project its installs are meant, and elsewhere your own. A skill that somebody changed by hand is kept
     unless --force. A source that went back is not followed unless --allow-rollback: its branch lacks the commit that is
-    installed, or its site offers an older state. Exit status 1: a skill could not be updated, or is recorded and not
+    installed, or its site offers an older state. One that another key signed than the lock file pins is refused unless
+    --accept-signer names the new key. Exit status 1: a skill could not be updated, or is recorded and not
     here, a source could not be asked or went back, or you said no.
     """
     location = find_location(installer, asked)
@@ -77,7 +82,9 @@ def command(
     click.get_current_context().with_resource(installer.asking_once())
     with printer.show_progress("looking"):
         refs = {found.scope.location: found.refs for found in installs}
-        change = prepare_update(installer, refs, force=force, allow_rollback=allow_rollback)
+        change = prepare_update(
+            installer, refs, force=force, allow_rollback=allow_rollback, accept_signer=accept_signer
+        )
     plan: UpdatePlan = change.details
     stuck_status = 1 if plan.is_stuck else 0
 

@@ -6,6 +6,7 @@ small JSON file of the user's, which can be read and edited.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Awaitable
 from contextlib import suppress
@@ -20,12 +21,14 @@ from prowess.files.identity import identity_at
 from prowess.files.owned_json import OwnedJson
 from prowess.files.paths import as_absolute
 from prowess.files.projects import user_config_file
+from prowess.installed.policy_check import find_origin
+from prowess.installed.scopes import standard_scopes
+from prowess.installed.verifier import LockVerifier
 from prowess.policy.files import current_policy
 from prowess.skills.skill import Skill
 from prowess.thread_work import LoopRunningError, await_result, current_work
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterator
 
     from prowess.errors import PolicyError
@@ -49,6 +52,12 @@ class Grant:
     location: str
     granted: str
     """When the grant was made, in UTC."""
+    user: str = ""
+    """Who made it, as the system knows this user."""
+    source: str = ""
+    """Where the skill was installed from, as its lock file says; ``""`` for one that no lock file records."""
+    commit: str = ""
+    """The commit of ``source``; ``""`` for a source without commits."""
     variables: tuple[str, ...] = ()
     """The names of the variables of the host that the person let its scripts see."""
 
@@ -301,7 +310,22 @@ def _digest_local_skill(skill: Skill) -> str:
 
 
 def _make_grant(skill: Skill, digest: str) -> Grant:
-    return Grant(digest, skill.name, skill.location, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
+    scopes = standard_scopes(skill.real_folder, os.path.expanduser("~"), os.environ)
+    origin = find_origin(skill, LockVerifier(scopes, skill.limits))
+    # An install that somebody edited is not what its source gives.
+    source, commit = (origin.source, origin.commit) if origin is not None and origin.digest == digest else ("", "")
+    granted = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return Grant(digest, skill.name, skill.location, granted, _get_user(), source, commit)
+
+
+def _get_user() -> str:
+    """Return the name of this user; its number where the system has no name for it, as in a container."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return str(os.getuid()) if hasattr(os, "getuid") else ""
 
 
 class TrustStates:

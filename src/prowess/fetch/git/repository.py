@@ -9,6 +9,7 @@ next time only the version is asked for (``ls-remote``), and what is missing is 
 from __future__ import annotations
 
 import os
+import re
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,6 +23,7 @@ from prowess.files.directory import stat_folder
 from prowess.files.write import NewFile
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import SKILL_FILE, is_below
+from prowess.policy.files import current_policy
 from prowess.text.versions import find_latest_in_range, is_range
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ _REFUSAL_CODES = frozenset((GitError.code, "unknown-version"))
 Then the plain way, which every server knows, is tried.
 """
 _SHA256_CHARS = 64
+_TAG_NAME = re.compile(rb"^tag (.+)$", re.MULTILINE)
 _ALGORITHM_MISMATCH = "mismatched algorithms"
 
 
@@ -52,6 +55,10 @@ class GitCommit(NamedTuple):
     objects: GitObjects
     fetch: Callable[[Sequence[str]], None]
     """Called with the ids of objects to fetch; those that the server does not have stay missing."""
+    tags: Mapping[str, bytes] = {}
+    """The objects of the annotated tags that came with it, by name."""
+    is_cached: bool = False
+    """Whether it is from the cache, which can lack its tag."""
 
     def prefetch(self, entries: Sequence[GitFile]) -> None:
         """Fetch the bytes of files, by one request for all that are missing."""
@@ -137,7 +144,12 @@ class GitRemote(NamedTuple):
 
         Raises ``BadReferenceError`` for an address that may not be asked, ``GitError`` for a path that is not a folder.
         """
-        return _local_address(self.address) if self.local else check_address(self.address, tuple(self.schemes))
+        if self.local:
+            return _local_address(self.address)
+        mirrored = current_policy().mirror(self.address)
+        if mirrored != self.address and mirrored.startswith("file://"):
+            return mirrored  # no address leads to this machine but by a policy that may
+        return check_address(mirrored, tuple(self.schemes))
 
     @contextmanager
     def open_commit(self, ref: str = "") -> Iterator[GitCommit]:
@@ -273,6 +285,20 @@ class GitRemote(NamedTuple):
                     return dict.fromkeys(found, True)
         return {one: one in found for one in ancestors}
 
+    def read_tag(self, tag: str) -> bytes:
+        """Fetch the object of an annotated tag; ``b""`` for a tag without one, and where there is no such tag."""
+        for sha256 in (False, True):
+            with TemporaryRepository(self, sha256=sha256) as repository:
+                try:
+                    repository.fetch(f"refs/tags/{tag}", WITHOUT_BLOBS)
+                    return repository.run_offline("cat-file", "tag", repository.fetched)
+                except GitError as error:
+                    if error.code not in _REFUSAL_CODES:
+                        raise
+                    if _ALGORITHM_MISMATCH not in error.message:
+                        return b""
+        return b""
+
     def list_tags(self) -> Mapping[str, str]:
         """Return the tags that are there now, with the ids of their commits; no object is fetched."""
         if self.shared is None:
@@ -308,7 +334,9 @@ class _CommitFetch:
         files, unsupported = self._objects.list_files(self._id, self._remote.limits)
         self._files = tuple(files)
         date = self._objects.commit_date(self._id)
-        return GitCommit(self._id, date, self._files, tuple(unsupported), self._objects, self._fetch_files)
+        objects, is_cached = self._objects, self._repository is None
+        tags = find_tags(objects.loaded)
+        return GitCommit(self._id, date, self._files, tuple(unsupported), objects, self._fetch_files, tags, is_cached)
 
     def _load_from_cache(self, version: str) -> str:
         """Load the objects that the cache has of a commit, and return its id; ``""`` when the cache has none."""
@@ -378,6 +406,15 @@ class _CommitFetch:
         limits = self._remote.limits
         if sum(len(data) for _, data in objects.values()) <= limits.max_install_bytes:
             cache.write_objects(self._remote.address, commit.id, dump_objects(objects), limits)
+
+
+def find_tags(objects: Mapping[str, tuple[str, bytes]]) -> dict[str, bytes]:
+    """Return the annotated tags among some objects, by name."""
+    return {
+        match[1].decode("utf-8", "replace"): data
+        for kind, data in objects.values()
+        if kind == "tag" and (match := _TAG_NAME.search(data.partition(b"\n\n")[0])) is not None
+    }
 
 
 def _ref_to_ask(ref: str) -> str:

@@ -63,8 +63,8 @@ class TemporaryRepository:
 
     def __enter__(self) -> Self:
         remote = self._remote
-        self.schemes = ("file",) if remote.local else tuple(remote.schemes)
         self.address = remote.check_address()
+        self.schemes = ("file",) if self.address.startswith("file://") else tuple(remote.schemes)
         with ExitStack() as stack:
             self.folder = stack.enter_context(temporary_folder())
             write_tree(self.folder, (*_EMPTY_REPOSITORY, NewFile("config", self._make_config())))

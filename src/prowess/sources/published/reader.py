@@ -17,10 +17,12 @@ from prowess.fetch.archive.unpack import unpack
 from prowess.fetch.cache import Cache, CacheRecord, sha256_hex
 from prowess.fetch.cached_fetcher import DownloadRequest
 from prowess.fetch.client import UNREACHABLE_CODES
+from prowess.fetch.signers import Signed, check_signers
 from prowess.fetch.ssh_signature import MAX_SIGNATURE_BYTES, find_signing_key
 from prowess.files.tree import digest_tree, hash_bytes
 from prowess.files.write import NewFile
 from prowess.names import split_relative_path
+from prowess.policy.files import current_policy
 from prowess.progress_steps import report_steps
 from prowess.sources.published.documents import (
     ADVISORIES,
@@ -161,8 +163,10 @@ class WebSite:
 def read_plain_folder(store: SiteStore, limits: Limits) -> tuple[str, tuple[NewFile, ...]]:
     """Return all files of a store that nobody published to, a prefix with folders of skills, and a name of their state.
 
-    Raises ``FetchError`` for more than the limits of an install allow.
+    Raises ``FetchError`` for more than the limits of an install allow, and ``PolicyError`` where the policy names
+    signers: what nobody published has no signature.
     """
+    check_signers(current_policy(), None, store.address)
     listed = store.list_files(limits.max_archive_entries + 1)
     left = limits.max_install_bytes
     if len(listed) > limits.max_archive_entries:
@@ -228,7 +232,9 @@ class PublishedSite:
         return root, (Issue("stale-index", "", message, self.address, 0, "warning"),)
 
     def _check_signature(self, root: Root, data: bytes) -> str:
+        policy = current_policy()
         if not root.signer:
+            check_signers(policy, None, self.address)
             return ""
         path = blob_path(sha256_hex(data), "sig")
         signature = self._files.read_small(path, MAX_SIGNATURE_BYTES)
@@ -238,6 +244,7 @@ class PublishedSite:
         if key != root.signer:
             message = f"the root of {self.address} names {root.signer}, and {key} has signed it"
             raise FetchError(message, self.address, "bad-signature")
+        check_signers(policy, Signed(data, signature, SIGNATURE_PURPOSE), self.address)
         return key
 
     def is_published(self) -> bool:

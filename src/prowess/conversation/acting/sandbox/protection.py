@@ -45,7 +45,8 @@ _PROGRAM_FILES = (
     *(".vimrc", ".exrc", ".nvimrc", ".emacs", ".emacs.d", ".tmux.conf", ".screenrc", ".gdbinit", ".lldbinit"),
 )
 _OWN_FILES = (
-    *(".prowess", "prowess.toml", "prowess.lock", ".prowess.journal", "policy.toml", "approved.toml", "revoked.toml"),
+    *(".prowess", "prowess.toml", "prowess.lock", ".prowess.journal"),
+    *("prowess-policy.toml", "prowess-revoked.toml", "prowess-advisories.json"),
 )
 _GIT = ".git"
 _GIT_FILES = frozenset(("hooks", "info", "commondir", "gitdir"))
