@@ -33,10 +33,9 @@ if TYPE_CHECKING:
     from prowess.conversation.acting.trust import Grant, Grants, Trust
     from prowess.conversation.acting.trust_request import TrustRequest
     from prowess.conversation.activation import Activation
-    from prowess.conversation.catalog_diff import Refreshed
     from prowess.conversation.events import Event, log_events
     from prowess.conversation.fork import PreparedFork, fork_system_message, fork_user_message, subprocess_fork
-    from prowess.conversation.moment import Scope, ScopeContext, current_skill_filter, skill_filter
+    from prowess.conversation.moment import Refreshed, Scope, ScopeContext, current_skill_filter, skill_filter
     from prowess.conversation.rendering import Preview, preview
     from prowess.conversation.session import Session
     from prowess.discovery.agents import AGENTS, Agent
@@ -201,10 +200,9 @@ _ROOMS = {
     "conversation.acting.trust": "Grant Grants Trust",
     "conversation.acting.trust_request": "TrustRequest",
     "conversation.activation": "Activation",
-    "conversation.catalog_diff": "Refreshed",
     "conversation.events": "Event log_events",
     "conversation.fork": "PreparedFork fork_system_message fork_user_message subprocess_fork",
-    "conversation.moment": "Scope ScopeContext current_skill_filter skill_filter",
+    "conversation.moment": "Refreshed Scope ScopeContext current_skill_filter skill_filter",
     "conversation.rendering": "Preview preview",
     "conversation.session": "Session",
     "search.encoder": "Encoder",

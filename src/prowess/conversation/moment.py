@@ -1,4 +1,4 @@
-"""A frozen view of one conversation: each call takes one, and everything below reads it."""
+"""A frozen view of one conversation: each call takes one, and everything below reads it; and what a reload changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from prowess.arguments import check_name, check_text, check_texts
 from prowess.conversation.tool_rules import ToolCeiling
@@ -91,6 +91,50 @@ class CatalogCache(Generic[T]):
             values[key] = value
             while len(values) > limit:
                 values.popitem(last=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What a new catalogue changed, by name; ``vanished`` are the active skills that it no longer has."""
+
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    vanished: tuple[str, ...] = ()
+
+
+# Every session of a server sees the same reload, so the last difference to each new catalogue is kept: it is computed
+# once, not by each of 10,000 sessions.
+_DIFFERENCES: CatalogCache[Refreshed] = CatalogCache()
+
+
+def compare_catalogs(old: Catalog, new: Catalog, active: Mapping[str, ActiveSkill]) -> Refreshed:
+    """Return what differs between two catalogues, and between the new one and the active skills."""
+    # Weak, since the old catalogue may not live on because of this.
+    between = _DIFFERENCES.find(new, key := ref(old))
+    if between is None:
+        before, after = set(old.names), set(new.names)
+        changed = tuple(name for name in before & after if may_differ(old[name], new[name]))
+        between = Refreshed(tuple(sorted(after - before)), tuple(sorted(before - after)), changed)
+        _DIFFERENCES.store(new, key, between, limit=1)
+    # An active skill may have been loaded from a catalogue before ``old``, or after its file was edited.
+    edited = {
+        name
+        for name, entry in active.items()
+        if name in new and not entry.gone and may_differ(entry.loaded.skill, new[name])
+    }
+    vanished = sorted(name for name in active if name not in new)
+    return replace(between, changed=tuple(sorted(edited.union(between.changed))), vanished=tuple(vanished))
+
+
+def may_differ(old: Skill, new: Skill) -> bool:
+    """Return whether two skills with the same name may differ; files are compared by their state, and not read."""
+    if old is new:
+        return False
+    # An inline skill has no file whose state could be compared, but its text is in memory.
+    if old.is_inline and new.is_inline:
+        return old.frontmatter != new.frontmatter or old.read_body() != new.read_body()
+    return (old.location, old.state) != (new.location, new.state)
 
 
 # Looking at each of 10,000 skills takes longer than searching them, so that sessions share what was found.
@@ -328,6 +372,16 @@ class Moment:
         if entry is not None:
             active[name] = entry  # the latest is the last
         return replace(self, active=active)
+
+    def with_catalog(self, new: Catalog, report: Refreshed) -> Moment:
+        """Return the moment with another catalogue, in which active skills are gone, stale, or as they were."""
+        active = {}
+        for name, entry in self.active.items():
+            gone = name not in new
+            # A skill that comes back after it was gone is loaded again, since nothing was compared meanwhile.
+            stale = entry.stale or name in report.changed or entry.gone
+            active[name] = entry._replace(gone=gone, stale=stale and not gone)
+        return replace(self, catalog=new, active=active)
 
     def narrow(self, allowed: frozenset[str]) -> Moment:
         """Return the moment in which only skills of these names are allowed, of those that are."""

@@ -37,10 +37,9 @@ from prowess.conversation.activation import (
     decide_step,
     make_activation,
 )
-from prowess.conversation.catalog_diff import compare_catalogs, may_differ, update_entries
 from prowess.conversation.consent import Consent
 from prowess.conversation.events import EventEmitter, measure_call
-from prowess.conversation.moment import AMBIENT_FILTERS, Moment, Scope
+from prowess.conversation.moment import AMBIENT_FILTERS, Moment, Scope, compare_catalogs, may_differ
 from prowess.conversation.rendering import parse_call, render_call
 from prowess.conversation.session_json import (
     SavedSession,
@@ -77,8 +76,8 @@ if TYPE_CHECKING:
     from prowess.conversation.acting.trust import Trust
     from prowess.conversation.acting.trust_request import TrustRequest
     from prowess.conversation.activation import ActiveSkill
-    from prowess.conversation.catalog_diff import Refreshed
     from prowess.conversation.events import OnEvent
+    from prowess.conversation.moment import Refreshed
     from prowess.conversation.tool_rules import ToolAnswer
     from prowess.errors import Issue
     from prowess.select.selectors import Candidates, Selector
@@ -258,7 +257,7 @@ class Session:
     def _replace_catalog(self, catalog: Catalog) -> Refreshed:
         """Use another catalogue. An active skill that is gone stays usable, and one that changed is marked stale."""
         report = compare_catalogs(self._now.catalog, catalog, self._now.active)
-        self._now = replace(self._now, catalog=catalog, active=update_entries(self._now.active, catalog, report))
+        self._now = self._now.with_catalog(catalog, report)
         return report
 
     def _emit_refresh(self, report: Refreshed) -> None:

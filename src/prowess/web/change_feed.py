@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from starlette.concurrency import run_in_threadpool
 
-from prowess.conversation.catalog_diff import compare_catalogs
+from prowess.conversation.moment import compare_catalogs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -130,14 +130,11 @@ def _answer_resource(view: View, arguments: Mapping[str, Any]) -> ToolResult:
         message = f"resource '{path}' exceeds {limit} bytes — refusing to inline."
         return error_result(message, skill=name, resource=path, reason="too_large")
     except ResourceError as error:
-        why = _explain_path(path) if isinstance(error, PathTraversalError) else error.message
+        rule = "be relative" if path.startswith("/") else "not escape skill root"
+        is_outside = isinstance(error, PathTraversalError)
+        why = f"resource path must {rule} (got '{path}')" if is_outside else error.message
         return error_result(f"cannot read '{path}': {why}", skill=name, resource=path, reason="read_failed")
     return ToolResult(content, data={"skill": name, "resource": path})
-
-
-def _explain_path(path: str) -> str:
-    rule = "be relative" if path.startswith("/") else "not escape skill root"
-    return f"resource path must {rule} (got '{path}')"
 
 
 def _render_file_list(resources: Resources) -> str:
