@@ -106,6 +106,8 @@ class ActivationRequest(NamedTuple):
     arguments: str = ""
     run: bool = True
     """Whether the commands in the instructions run."""
+    was_saved: bool = False
+    """Whether the skill was active in a save, so that it is no news."""
 
 
 ActivationStep = Literal["keep", "check-grant", "read", "remember"]

@@ -88,17 +88,6 @@ class EventEmitter:
 
     on_event: OnEvent | None
     session: str
-    muted: EventKind | None = None
-    """A kind of events that nobody is told about for now."""
-
-    @contextmanager
-    def mute(self, kind: EventKind) -> Iterator[None]:
-        """Emit no events of a kind in the block."""
-        self.muted = kind
-        try:
-            yield
-        finally:
-            self.muted = None
 
     def emit(self, kind: EventKind, skill: str, **detail: object) -> None:
         """Make an event of these parts and pass it on; a listener that fails does not disturb the conversation."""
@@ -106,7 +95,7 @@ class EventEmitter:
         if recorded is not None:
             recorded.append(kind)
         # Without a listener no event is made: this is passed several times in every call of a tool.
-        if self.on_event is None or kind == self.muted:
+        if self.on_event is None:
             return
         seconds, decision = _event_seconds(detail), _DECISIONS.get(kind, "")
         try:

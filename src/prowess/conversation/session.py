@@ -498,6 +498,12 @@ class Session:
         # The skill may have been active with its commands run, by the host or as a preloaded skill.
         return activation if run else replace(activation, instructions=activation.written, outputs=(), issues=())
 
+    def _reactivate(self, name: str) -> Activation:
+        moment = self.moment()
+        with self._report_refusals(name):
+            request = ActivationRequest(moment.resolve_name(name), moment, run=False, was_saved=True)
+            return self._activate(request)
+
     @measure_call()
     def activate_text(self, name: str, *, whole: bool = False, run: bool = True) -> str:
         """Make a skill active; return its body as the file has it now (``whole``: the whole file).
@@ -568,7 +574,7 @@ class Session:
             )
             self._now = now.with_active(name, entry)
         # Only where somebody listens: looking for hidden text costs as much as reading the file.
-        if self.events.on_event is not None:
+        if self.events.on_event is not None and not request.was_saved:
             hidden = {"issues": ("hidden-text",)} if find_hidden_points(entry.loaded.instructions) else {}
             self.events.emit("activated", name, location=skill.location, tools=entry.tools, **hidden)
         return make_activation(entry, note or (CHANGED_SINCE_LOAD if active is not None and active.stale else ""))
@@ -752,8 +758,7 @@ class Session:
         start = partial(cls.__init__, session, catalog, None, bounds.max_active, selector, bounds.filter, base_dir)
         start = partial(start, limits=limits, on_event=on_event, id=id, available_tools=available_tools)
         start(trust, command_env=command_env, explicit_only=hidden or ())
-        with session.events.mute("activated"):  # they were active all the time
-            return session, tuple(reactivate_skills(save, partial(session.activate, run=False), widen=widen))
+        return session, tuple(reactivate_skills(save, partial(cls._reactivate, session), widen=widen))
 
 
 def check_catalog(catalog: Catalog | Live) -> None:
