@@ -75,11 +75,10 @@ test-clients: $(READY) ## real clients (Claude Code, Codex, Gemini CLI, …), wh
 test-adapters: $(READY) ## each adapter with its framework, in an environment of its own in .adapters; ARGS="langchain --newest", ARGS=--pin
 	$(BIN)/python -m scripts.adapter_tests $(ARGS)
 
-# The registry is a program of the system; where it is missing and this is not root, its tests are skipped.
 .PHONY: test-registries
-test-registries: $(READY) .registries/ready ## real OCI registries on loopback, beside oras, which it installs; needs root for apt
+test-registries: .registries/ready ## real OCI registries and an S3 server on loopback, beside oras, which it installs; needs root for apt
 	@command -v docker-registry >/dev/null || apt-get install --yes --no-install-recommends docker-registry
-	$(PYTEST) tests/fetch/test_oci.py tests/fetch/test_oci_push.py tests/install/test_registries.py $(ARGS)
+	.registries/bin/python -m pytest tests/fetch/test_oci.py tests/fetch/test_oci_push.py tests/install/test_registries.py tests/publishing $(ARGS)
 
 .PHONY: test-web
 test-web: $(BROWSER_READY) ## the console in a real browser, with axe-core and a validator of HTML, which it installs into .browser
@@ -208,9 +207,10 @@ $(BROWSER_READY): requirements/browser.txt pyproject.toml | $(MADE)
 	$(BROWSER_BIN)/python -m pip --quiet --disable-pip-version-check install --no-build-isolation --no-deps --editable .
 	@touch $@
 
-.registries/ready: requirements/registries.txt | $(MADE)
+.registries/ready: requirements/registries.txt pyproject.toml | $(MADE)
 	$(BIN)/python -m venv --clear .registries
 	.registries/bin/python -m pip --quiet --disable-pip-version-check install --require-hashes -r requirements/registries.txt
+	.registries/bin/python -m pip --quiet --disable-pip-version-check install --no-build-isolation --no-deps --editable .
 	@touch $@
 
 $(PACKAGING)/ready: $(MADE) requirements/package.txt

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -96,13 +95,6 @@ needs_oras = pytest.mark.skipif(
 
 def run_oras(*calls: str, folder: Path | None = None) -> None:
     """Run calls of the library oras, in which ``client`` is a client of registries without TLS."""
-    run_beside_oras(
-        "\n".join(("import oras.client", "client = oras.client.OrasClient(insecure=True)", *calls)), folder=folder
-    )
-
-
-def run_beside_oras(program: str, *, folder: Path | None = None) -> None:
-    """Run a program where oras is installed, with Prowess and without the packages that it needs."""
-    variables = {**os.environ, "PYTHONPATH": str(Path("src").absolute())}
-    done = subprocess.run([ORAS, "-c", program], cwd=folder, env=variables, capture_output=True, text=True, check=False)
+    program = "\n".join(("import oras.client", "client = oras.client.OrasClient(insecure=True)", *calls))
+    done = subprocess.run([ORAS, "-c", program], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
