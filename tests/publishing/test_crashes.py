@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import prowess
+from prowess.fetch.stores import FolderStore
 from tests.publishing.conftest import to_source
 
 if TYPE_CHECKING:
@@ -61,6 +62,14 @@ def test_two_publishers_lose_nothing(target: str, make_skill: MakeSkill, full: b
     blue = prowess.Source.site(to_source(target, "#blue")).load()
     assert f"/{each - 1}.0.0/" in blue["pdf"].location
     assert reads
+
+
+def test_a_root_that_another_publisher_made_longer_is_not_replaced(tmp_path: Path) -> None:
+    store = FolderStore(str(tmp_path))
+    store.create("site.json", b"old")
+    old = store.read("site.json", 100)
+    assert store.replace("site.json", b"longer than before", old)
+    assert not store.replace("site.json", b"mine", old)
 
 
 def test_a_killed_publisher_leaves_the_old_site_or_the_new_one(

@@ -97,7 +97,12 @@ class FolderStore:
                 if os.path.lexists(self._path_of(path)):
                     return False
             else:
-                now = self.read(path, len(old.data))
+                try:
+                    now = self.read(path, len(old.data))
+                except FetchError as error:
+                    if error.code != "too-large":
+                        raise
+                    return False  # a longer one cannot be the one that was read
                 if now is None or now.version != old.version:
                     return False
             self._write(path, data)
