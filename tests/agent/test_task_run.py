@@ -389,7 +389,7 @@ def test_answer_that_does_not_end_ends_the_run(scene: Scene, answer: Reply) -> N
 def test_body_that_does_not_end_ends_the_run(scene: Scene, piece: bytes, what: str) -> None:
     """No event comes out of such a body, which would fill the memory."""
     limits = prowess.Limits(max_model_answer_chars=100_000, max_model_answer_bytes=4_000_000)
-    with provide(play(Raw(lambda: repeat(piece)))) as provider:
+    with provide(play(Raw(lambda: repeat(piece, 400)))) as provider:
         result = scene.run(loopback(provider), limits=limits)
     assert result.status == "failed"
     assert result.error is not None
@@ -402,7 +402,7 @@ def test_body_that_does_not_end_ends_the_run(scene: Scene, piece: bytes, what: s
 
 
 def test_answer_of_a_child_agent_that_does_not_end_is_an_error_of_its_call(scene: Scene) -> None:
-    endless, limits = Raw(lambda: repeat(b" " * 65_536)), prowess.Limits(max_model_answer_bytes=1_000_000)
+    endless, limits = Raw(lambda: repeat(b" " * 65_536, 400)), prowess.Limits(max_model_answer_bytes=1_000_000)
     fork = ToolCall("run_skill", {"name": "review", "task": "my text"})
 
     def answer(request: ModelRequest) -> Reply:

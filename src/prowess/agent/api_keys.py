@@ -58,12 +58,14 @@ class KeyFilter:
 
     def _find_beginnings(self, text: str) -> list[int]:
         """Return the places from which on the rest of ``text`` may be the beginning of a key."""
-        plain = _Squeezed(text, range(len(text)), range(1, len(text) + 1))
+        forms = [_Squeezed(text, range(len(text)), range(1, len(text) + 1))]
+        if _INSIDE.search(text):
+            forms.append(_squeeze(text))
         found = [
             form.starts[place]
-            for form in (plain, _squeeze(text))
+            for form in forms
             for _, key in self._keys
-            for place in range(max(0, len(form.text) - len(key) + 1), len(form.text))
+            for place in _find_all(form.text, key[0], max(0, len(form.text) - len(key) + 1))
             if key.startswith(form.text[place:])
         ]
         escape = _OPEN_ESCAPE.search(text)
@@ -152,8 +154,8 @@ def _find_keys(text: str, keys: list[tuple[str, str]]) -> list[_Span]:
     return spans
 
 
-def _find_all(text: str, key: str) -> Iterator[int]:
-    at = text.find(key)
+def _find_all(text: str, key: str, begin: int = 0) -> Iterator[int]:
+    at = text.find(key, begin)
     while at >= 0:
         yield at
         at = text.find(key, at + 1)  # one that overlaps counts where the first turns out to be another key's end
