@@ -18,7 +18,15 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from prowess import AutoSelector, FetchError, NotTrustedError, Scripts, SourceError, ToolResult, Trust, live
-from prowess.adapters.message_types import CallEvent, HostTool, PartialRun, ResultEvent, RunResult, TextEvent
+from prowess.adapters.message_types import (
+    CallEvent,
+    ChildEvent,
+    HostTool,
+    PartialRun,
+    ResultEvent,
+    RunResult,
+    TextEvent,
+)
 from prowess.otel import trace_events
 from tests.adapters.approval_orders import RUN_COUNT, UNBOXED, check_orders
 from tests.adapters.skill_library import (
@@ -581,6 +589,32 @@ def check_fork(api: Api, library: Path) -> None:
     assert parent.results == ["A fine poem."]
     assert "moon" not in json.dumps(result.messages)
     assert [usage.skill for usage in result.usage] == ["", "review", "review", ""]
+
+
+def check_events_of_a_child(api: Api, library: Path) -> None:
+    """A stream has what happens in a child agent, between the call that began it and its result."""
+    moves = (REVIEW, ToolCall("look_up", {"word": "moon"}), Text("A fine poem."), Text("Done."))
+
+    def read(events: list[Any]) -> None:
+        begin = next(place for place, event in enumerate(events) if isinstance(event, CallEvent))
+        inside = [event for event in events if isinstance(event, ChildEvent)]
+        assert events[begin + 1 : begin + 1 + len(inside)] == inside
+        assert isinstance(events[begin + 1 + len(inside)], ResultEvent)
+        assert {event.skill for event in inside} == {"review"}
+        kinds = [type(event.event) for event in inside]
+        assert kinds == [CallEvent, ResultEvent, TextEvent, TextEvent]
+        said = [event.event.text for event in inside if isinstance(event.event, TextEvent)]
+        assert "".join(said) == "A fine poem."
+        assert events[-1].text == "Done."
+
+    with api.talk(*moves) as (_, client):
+        read(list(api.skills(library).stream(client, **api.arguments("review"), tools=[LOOK_UP])))
+
+    async def main(_: Provider, client: Any) -> None:
+        stream = api.skills(library).stream(client, **api.arguments("review"), tools=[LOOK_UP])
+        read([event async for event in stream])
+
+    api.talk_async(play(*moves), main)
 
 
 def check_async_fork(api: Api, library: Path) -> None:

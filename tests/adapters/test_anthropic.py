@@ -144,6 +144,10 @@ def test_approval_is_not_a_grant(library: Path, tmp_path: Path) -> None:
     checks.check_no_grant(API, library, tmp_path)
 
 
+def test_a_stream_has_the_events_of_child_agents(library: Path) -> None:
+    checks.check_events_of_a_child(API, library)
+
+
 def test_fork_runs_as_a_child_agent(library: Path) -> None:
     checks.check_fork(API, library)
     checks.check_async_fork(API, library)

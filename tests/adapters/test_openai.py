@@ -154,6 +154,10 @@ def test_approval_is_not_a_grant(api: checks.Api, library: Path, tmp_path: Path)
     checks.check_no_grant(api, library, tmp_path)
 
 
+def test_a_stream_has_the_events_of_child_agents(api: checks.Api, library: Path) -> None:
+    checks.check_events_of_a_child(api, library)
+
+
 def test_fork_runs_as_a_child_agent(api: checks.Api, library: Path) -> None:
     checks.check_fork(api, library)
     checks.check_async_fork(api, library)

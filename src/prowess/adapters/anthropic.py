@@ -9,6 +9,7 @@ from prowess.adapters.core import require_package
 from prowess.adapters.message_skills import MessageSkills, RunStream
 from prowess.adapters.message_types import (
     CallEvent,
+    ChildEvent,
     HostTool,
     ModelCall,
     ModelReply,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CallEvent",
+    "ChildEvent",
     "HostTool",
     "ModelCall",
     "PartialRun",

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from prowess.adapters.core import aturn, turn
 from prowess.adapters.message_types import (
     CallEvent,
+    ChildEvent,
     HostTool,
     ModelReply,
     PartialRun,
@@ -35,7 +36,7 @@ from prowess.thread_work import run_awaitable
 from prowess.tools.definitions import BadArgumentsError, ToolResult, parse_arguments, sanitize_error
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
+    from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
 
     from prowess.adapters.core import ChildTask, Conversation, Turn
     from prowess.adapters.message_types import (
@@ -81,6 +82,8 @@ class AgentRun:
     """The skill that this run carries out as a child agent."""
     usage: list[Usage] = field(default_factory=list)
     text: str = ""
+    report_child: Callable[[ChildEvent], object] | None = None
+    """Takes what happens in child agents, for the stream of the run."""
     results: dict[int, tuple[ModelCall, ToolResult]] = field(default_factory=dict)
     """The calls of the present step that have begun, each with its result so far."""
 
@@ -260,7 +263,10 @@ class AgentRun:
         results = []
         for call in calls:
             yield CallEvent(call)
+            events: list[ChildEvent] = []
+            self.report_child = events.append
             results.append(self._make_call(client, call))
+            yield from events  # plain code: all at once, when the child has ended
             yield ResultEvent(call, results[-1])
         return results
 
@@ -293,11 +299,12 @@ class AgentRun:
     def _run_child(self, client: AnyClient, task: ChildTask) -> str:
         child = self._open_child(task)
         try:
-            return _read_answer(list(child.iterate(client))[-1])
+            return _read_answer(list(map(self._note_child(task), child.iterate(client)))[-1])
         except Exception as error:
             if not self._is_unknown_model(child, error):
                 raise
-            return _read_answer(list(replace(child, model=self.model).iterate(client))[-1])
+            again = replace(child, model=self.model)
+            return _read_answer(list(map(self._note_child(task), again.iterate(client)))[-1])
         finally:
             self._count_child(child)
 
@@ -321,19 +328,13 @@ class AgentRun:
         step = next(steps)
         while True:
             done: Any = None
-            if step is None:
-                async with aclosing(self._aask(client)) as events:
-                    async for event in events:
-                        if isinstance(event, ModelReply):
-                            done = event
-                        else:
-                            yield event
-            else:
-                for call in step.calls:
-                    yield CallEvent(call)
-                done = await self._amake_calls(client, step.calls)
-                for call, result in zip(step.calls, done, strict=True):
-                    yield ResultEvent(call, result)
+            parts = self._aask(client) if step is None else self._afollow_calls(client, step.calls)
+            async with aclosing(parts) as events:
+                async for event in events:
+                    if isinstance(event, (ModelReply, list)):
+                        done = event
+                    else:
+                        yield event
             try:
                 step = steps.send(done)
             except StopIteration as end:
@@ -359,6 +360,33 @@ class AgentRun:
                 if text:
                     yield TextEvent(text)
         yield self._read_whole(reader.finish_reply())
+
+    async def _afollow_calls(
+        self, client: AnyClient, calls: tuple[ModelCall, ...]
+    ) -> AsyncGenerator[RunEvent | list[ToolResult], None]:
+        """Yield what happens while calls are made, in child agents too, and at last the results of the calls."""
+        from asyncio import Queue, create_task, wait
+
+        for call in calls:
+            yield CallEvent(call)
+        if self.is_stream:
+            events: Queue[ChildEvent | None] = Queue()
+            self.report_child = events.put_nowait
+            work = create_task(self._amake_calls(client, calls))
+            work.add_done_callback(lambda _: events.put_nowait(None))
+            try:
+                while (event := await events.get()) is not None:
+                    yield event
+            finally:
+                if not work.done():  # the run was cancelled, or its caller has left the loop
+                    work.cancel()
+                    await wait([work])
+            results = work.result()
+        else:
+            results = await self._amake_calls(client, calls)
+        for call, result in zip(calls, results, strict=True):
+            yield ResultEvent(call, result)
+        yield results
 
     async def _amake_calls(self, client: AnyClient, calls: tuple[ModelCall, ...]) -> list[ToolResult]:
         """Return the results of calls, which are made beside each other where each of their tools may."""
@@ -397,12 +425,13 @@ class AgentRun:
     async def _arun_child(self, client: AnyClient, task: ChildTask) -> str:
         child = self._open_child(task)
         try:
-            return _read_answer([event async for event in child.aiterate(client)][-1])
+            note = self._note_child(task)
+            return _read_answer([note(event) async for event in child.aiterate(client)][-1])
         except Exception as error:
             if not self._is_unknown_model(child, error):
                 raise
             again = replace(child, model=self.model)
-            return _read_answer([event async for event in again.aiterate(client)][-1])
+            return _read_answer([note(event) async for event in again.aiterate(client)][-1])
         finally:
             self._count_child(child)
 
@@ -440,6 +469,16 @@ class AgentRun:
 
     # -- child agents ------------------------------------------------------------------------------------------------
 
+    def _note_child(self, task: ChildTask) -> Callable[[RunEvent], RunEvent]:
+        """Return what passes the events of a child on to the stream of this run, each as it is."""
+
+        def note(event: RunEvent) -> RunEvent:
+            if self.report_child is not None and isinstance(event, TextEvent | CallEvent | ResultEvent):
+                self.report_child(ChildEvent(task.prepared.skill_name, event))
+            return event
+
+        return note
+
     def _open_child(self, task: ChildTask) -> AgentRun:
         """Return the run of a child agent: the skill's model, and the tools that the skill leaves it."""
         tools = {name: tool for name, tool in self.tools.items() if task.may_use(name)}
@@ -457,6 +496,7 @@ class AgentRun:
             task=task,
             usage=[],
             text="",
+            report_child=None,
             results={},
         )
 

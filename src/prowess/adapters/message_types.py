@@ -80,6 +80,14 @@ class ResultEvent:
     result: ToolResult
 
 
+@dataclass(frozen=True, slots=True)
+class ChildEvent:
+    """What happened in a child agent, which carries out a skill; it is not part of the messages of the run."""
+
+    skill: str
+    event: TextEvent | CallEvent | ResultEvent
+
+
 class Usage(NamedTuple):
     """The tokens of one request to a model; ``cached``: the part of the input that came from the provider's cache."""
 
@@ -132,7 +140,7 @@ class PartialRun:
     saved: str = field(default="", repr=False)
 
 
-RunEvent = TextEvent | CallEvent | ResultEvent | PartialRun | RunResult
+RunEvent = TextEvent | CallEvent | ResultEvent | ChildEvent | PartialRun | RunResult
 
 
 @dataclass(frozen=True, slots=True)

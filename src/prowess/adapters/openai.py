@@ -8,6 +8,7 @@ from prowess.adapters.core import require_package
 from prowess.adapters.message_skills import MessageSkills, RunStream
 from prowess.adapters.message_types import (
     CallEvent,
+    ChildEvent,
     HostTool,
     ModelCall,
     ModelReply,
@@ -290,6 +291,7 @@ def _read_usage(usage: Message) -> Usage:
 
 __all__ = [
     "CallEvent",
+    "ChildEvent",
     "HostTool",
     "ModelCall",
     "PartialRun",

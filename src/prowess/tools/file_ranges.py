@@ -75,7 +75,14 @@ def _read_binary(skill: Skill, path: str, max_bytes: int | None) -> ToolResult:
     content = skill.read_bytes(path, max_bytes)
     media_type = detect_media_type(content)
     kind = f", {media_type}" if media_type else ""
-    message = neutralize_tags(f"{to_one_line(path)} is not text ({len(content)} bytes{kind}); the host has it as data.")
+    size = f"({len(content)} bytes{kind})"
+    # The picture itself is beside this string where the client of the model shows pictures.
+    said = (
+        f"is {'an image' if media_type.startswith('image/') else 'a document'} {size}."
+        if media_type
+        else f"is not text {size}; the host has it as data."
+    )
+    message = neutralize_tags(f"{to_one_line(path)} {said}")
     data = {"skill": skill.name, "path": path, "type": "binary", "size": len(content)}
     visible = {"media_type": media_type} if media_type else {}
     encoded = base64.b64encode(content).decode("ascii")
