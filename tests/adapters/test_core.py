@@ -813,3 +813,12 @@ def test_a_conversation_notices_that_its_messages_were_summarized(skills: Skills
     loaded = conversation.call("load_skill", {"name": "greet"}).content
     assert conversation.find_lost(lambda: f"hello\n{loaded}") == ""
     assert "Say hello as references/forms.md says." in conversation.find_lost(lambda: "Summary: the user said hello.")
+
+
+def test_an_agent_without_a_skill_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    broken = tmp_path / "skills" / "pdf"
+    broken.mkdir(parents=True)
+    (broken / "SKILL.md").write_text("# no frontmatter above\n\n---\nname: pdf\n", encoding="utf-8")
+    SkillsAdapter(tmp_path / "skills")
+    assert "the agent has no skills" in caplog.text
+    assert "SKILL.md" in caplog.text

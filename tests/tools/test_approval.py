@@ -133,6 +133,18 @@ def test_a_coroutine_is_awaited_in_a_plain_call_too(talk: Talk, tmp_path: Path, 
 
 
 @pytest.mark.usefixtures("act")
+def test_a_script_does_not_start_without_arguments_of_another_name(
+    talk: Talk, tmp_path: Path, scripts: prowess.Scripts
+) -> None:
+    """A person would consent to a run that is not the one that the model means."""
+    person = Person(answer=True)
+    toolset = prowess.Toolset(talk(trust=prowess.Trust(tmp_path / "t.json", ask=person)), scripts=scripts)
+    result = toolset.call("run_skill_script", {**CALL, "arguments": ["12.50"]})
+    assert (result.is_error, person.loops) == (True, [])
+    assert "'arguments' is not a parameter: it takes name, script, args, stdin" in result.content
+
+
+@pytest.mark.usefixtures("act")
 def test_a_plain_call_inside_a_loop_says_how_to_await_it(talk: Talk, tmp_path: Path, scripts: prowess.Scripts) -> None:
     trust = prowess.Trust(tmp_path / "t.json", ask=Person(answer=True))
     session = talk(trust=trust)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import OrderedDict
 from collections.abc import Iterable
@@ -99,6 +100,14 @@ def load_skills(source: SkillsFrom | None) -> Catalog | Live:
     if isinstance(source, Iterable):
         return Catalog.from_sources([_as_source(each) for each in source])
     return raise_bad_argument("source", "must be a path, a Catalog, a Live, a source or a list of sources", source)
+
+
+def _warn_of_no_skills(skills: Catalog | Live) -> None:
+    """Log that an agent begins without a skill: nothing else would show it."""
+    catalog = skills.catalog if isinstance(skills, Live) else skills
+    if not catalog:
+        problems = "; ".join(f"{issue.path}: {issue.message}" for issue in catalog.issues[:3])
+        logging.getLogger("prowess").warning("the agent has no skills: %r%s", catalog, problems and f" ({problems})")
 
 
 def _as_source(source: SkillSource | str | os.PathLike[str]) -> SkillSource:
@@ -437,8 +446,10 @@ class SkillsAdapter:
             trust = Trust(policy="defer")
         if tools is not None and not isinstance(tools, str):
             tools = tuple(tools)
+        skills = load_skills(source)
+        _warn_of_no_skills(skills)
         self.conversations = Conversations(
-            load_skills(source),
+            skills,
             {"tools": tools, "selector": selector, "filter": filter, "limits": limits, "on_event": on_event},
             {
                 "budget": budget,

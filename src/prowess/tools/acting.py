@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from prowess.tools.prompt import View
 
 T = TypeVar("T")
+_SCRIPT_PARAMETERS = ("name", "script", "args", "stdin")
 _CUT_NOTE = "[cut: it printed more]"
 
 
@@ -106,6 +107,10 @@ def run_skill(view: View, arguments: Mapping[str, Any]) -> ToolResult:
 
 def run_script(view: View, arguments: Mapping[str, Any]) -> ToolResult:
     """Run a script of a skill, and return what it printed and how it ended."""
+    # A person consents to what would run: a script must not start without arguments that have another name.
+    unknown = next((key for key in arguments if key not in _SCRIPT_PARAMETERS), None)
+    if unknown is not None:
+        raise BadArgumentsError(f"{unknown!a} is not a parameter: it takes {', '.join(_SCRIPT_PARAMETERS)}")
     name, script = required_text(arguments, "name"), required_text(arguments, "script")
     args, stdin = _parse_args(arguments.get("args")), optional_text(arguments, "stdin")
     if view.options.scripts is None:

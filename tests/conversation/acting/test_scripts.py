@@ -608,9 +608,10 @@ def test_the_default_is_the_best_there_is(acting: Acting, bwrap: Kind) -> None:
 
 
 @pytest.mark.parametrize("name", ["cage", "", "None", "BWRAP", None])
-def test_an_unknown_sandbox_is_refused(acting: Acting, name: Kind) -> None:
-    acting.put({"scripts/a.py": "print(1)"})
-    refusal(acting, "scripts/a.py", "bad-argument", scripts=prowess.Scripts(sandbox=name))
+def test_an_unknown_sandbox_is_refused_at_once(name: Kind) -> None:
+    with pytest.raises(prowess.SourceError, match="sandbox must be one of auto, bwrap, landlock, none") as caught:
+        prowess.Scripts(sandbox=name)
+    assert caught.value.code == "bad-argument"
 
 
 ASK_FOR_EACH = """

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from prowess.arguments import check_flag, check_instance, check_text, check_texts, raise_bad_argument
 from prowess.conversation.acting import sandbox
@@ -108,6 +108,8 @@ class Scripts:
             raise_bad_argument("env", 'must be a mapping of strings, or "declared"', self.env)
         if self.runner is not None:
             check_runner(self.runner, self.sandbox)
+        elif self.sandbox not in get_args(sandbox.Kind):
+            raise_bad_argument("sandbox", f"must be one of {', '.join(get_args(sandbox.Kind))}", self.sandbox)
         check_flag(self.network, "network")  # a string such as "no" would open the network
         check_instance(self.limits, "limits", Limits, remedy="pass prowess.Limits(…)")
         object.__setattr__(self, "protect", tuple(map(os.path.abspath, check_texts(self.protect, "protect"))))
