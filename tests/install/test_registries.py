@@ -15,6 +15,7 @@ import pytest
 import prowess
 from prowess import Source
 from prowess.files.write import NewFile
+from tests.fetch.oci_peers import TAR, FakeRepository
 from tests.page_snippets import ROOT, list_blocks, make_reader_project
 from tests.registries import needs_registry, push_skill, running_registry
 from tests.repositories import skill_text
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.install.conftest import World
+    from tests.web_sites import Site
 
 pytestmark = [needs_registry, pytest.mark.usefixtures("plain_network")]
 SCHEMES = ("https", "http")
@@ -234,3 +236,24 @@ def test_the_commands_of_the_page_about_registries_work(tmp_path: Path, monkeypa
     assert (folder / ".agents" / "skills" / "release-notes" / "SKILL.md").is_file()
     lock = (folder / "prowess.lock").read_text()
     assert f'source = "oci://127.0.0.1:{port}/team/release-notes"' in lock
+
+
+def test_a_refused_skill_leaves_nothing_outside_of_the_cache(
+    world: World,
+    installer: prowess.Installer,
+    site: Site,
+    monkeypatch: pytest.MonkeyPatch,
+    listing: Callable[[Path], object],
+) -> None:
+    monkeypatch.setenv("DOCKER_CONFIG", str(world.home / ".docker"))
+    monkeypatch.setenv("PROWESS_CACHE_DIR", str(world.base / "cache"))
+    repository = FakeRepository(site, world.base / "cache")
+    layer = repository.skill_layer()
+    escape = repository.layer(b"x", TAR, title="../../escaped")
+    before = listing(world.home)
+    for layers, code in [([layer | {"size": 7}], "digest-mismatch"), ([layer, escape], "bad-archive")]:
+        repository.manifest(*layers)
+        with pytest.raises(prowess.SkillError) as caught:
+            installer.install(f"{repository.address}:1", project=True)
+        assert caught.value.code == code
+        assert listing(world.home) == before
