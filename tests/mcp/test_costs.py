@@ -92,14 +92,14 @@ def test_the_files_of_a_skill_are_listed_when_the_extension_is_asked_for_it(tmp_
     library(tmp_path, 5)
     made: list[SkillHandlers] = []
 
-    def make_early_answers() -> None:
+    def answer_handshake() -> None:
         made.append(answers_of(tmp_path))
         tools = ModelTools(made[0].served, ServeOptions())
         assert tools.instructions
         assert tools.definitions
         assert Prompts(made[0].served, tools, LIMITS).list_prompts(None)
 
-    assert calls(make_early_answers)[LISTING] == 0
+    assert calls(answer_handshake)[LISTING] == 0
     assert calls(lambda: made[0].read_resource("skill://s00001/SKILL.md"))[LISTING] == 1
     assert calls(lambda: made[0].read_resource("skill://s00001/notes.md"))[LISTING] == 0
     assert calls(lambda: made[0].list_resources(None))[LISTING] == 4

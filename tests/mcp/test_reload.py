@@ -11,9 +11,7 @@ import pytest
 from mcp.client.subscriptions import PromptsListChanged, ResourcesListChanged, ResourceUpdated, ToolsListChanged
 
 import prowess
-from prowess.mcp.handlers import make_snapshot
 from prowess.mcp.live_catalog import LiveCatalog
-from prowess.mcp.manifests import ManifestCache
 from prowess.mcp.options import ServeOptions
 from prowess.mcp.served_skills import SkillLoader
 from tests.mcp_peers import offered, put, skill_md, talking
@@ -243,11 +241,11 @@ def test_whoever_asks_during_a_load_shares_the_next(library: Path) -> None:
         keeper.start()
         try:
             async with asyncio.timeout(SECONDS):
-                known = await keeper.get_snapshot()
-                first = asyncio.create_task(keeper.reload(known))
+                await keeper.get_snapshot()
+                first = asyncio.create_task(keeper.reload())
                 await asyncio.to_thread(loader.began.wait, SECONDS)
                 put(library, "fresh/SKILL.md", skill_md("fresh"))
-                others = [asyncio.create_task(keeper.reload(known)) for _ in range(20)]
+                others = [asyncio.create_task(keeper.reload()) for _ in range(20)]
                 await asyncio.sleep(0)
                 loader.go_on.set()
                 await first
@@ -397,13 +395,9 @@ class Failing(SkillLoader):
         return super().load()
 
 
-@pytest.mark.parametrize("fails_at", [1, 2], ids=["the load after the early answers", "a later load"])
-def test_a_reload_that_fails_is_not_the_last(library: Path, fails_at: int) -> None:
-    loader = Failing(library, fails_at=fails_at)
+def test_a_reload_that_fails_is_not_the_last(library: Path) -> None:
+    loader = Failing(library, fails_at=2)
     keeper = LiveCatalog(loader, LIMITS, ServeOptions(), notice="auto")
-    if fails_at == 1:
-        early = SkillLoader((str(library),), LIMITS).load()
-        keeper.begin_with(make_snapshot(early, ManifestCache(LIMITS), ServeOptions(), LIMITS))
 
     async def whole() -> list[str]:
         keeper.start()

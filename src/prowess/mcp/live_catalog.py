@@ -82,8 +82,6 @@ class LoadResult(NamedTuple):
     snapshot: ServerSnapshot | None
     changes: SnapshotChanges | None = None
     error: BaseException | None = None
-    is_early_old: bool = False
-    """Whether the skills are not those of the early snapshot."""
 
 
 class LiveCatalog:
@@ -108,21 +106,11 @@ class LiveCatalog:
         self._snapshot_replaced = asyncio.Event()
         self._reload_lock = asyncio.Lock()
         self._next_reload: asyncio.Task[ServerSnapshot | None] | None = None
-        self._early: ServerSnapshot | None = None
         self.announce: AnnounceChanges | None = None
-        self.renew_early_answers: Callable[[ServerSnapshot], None] | None = None
         self._on_loaded: Callable[[ServedSkills], Coroutine[None, None, None]] | None = None
         self._report_task: asyncio.Task[None] | None = None
 
     # -- from the event loop -----------------------------------------------------------------------------------------
-
-    def begin_with(self, early: ServerSnapshot) -> None:
-        """Answer from a snapshot that was made before the start, until the first load has replaced it.
-
-        ``renew_early_answers`` is called if that load finds other skills or other files.
-        """
-        self._early = early
-        self._manifests = early.handlers.manifests  # a change of a file is noticed by what was sent about it
 
     def start(self) -> None:
         """Begin to load and to watch, for the running event loop; every start needs a stop."""
@@ -132,7 +120,7 @@ class LiveCatalog:
         loop = asyncio.get_running_loop()
         self._reload_lock, self._next_reload = asyncio.Lock(), None
         self._first_load = loop.create_future()
-        self._snapshot = self._early
+        self._snapshot = None
         # Reads the exception, since asyncio logs one that nobody has asked for: there may be no request.
         self._first_load.add_done_callback(lambda future: future.cancelled() or future.exception())
 
@@ -155,10 +143,7 @@ class LiveCatalog:
             await asyncio.wait([self._report_task], timeout=_JOIN_SECONDS)
 
     async def get_snapshot(self) -> ServerSnapshot:
-        """Return the current snapshot, which without an early one is there after the first load.
-
-        Raises what kept the first load from succeeding.
-        """
+        """Return the current snapshot, after the first load; raises what kept that from succeeding."""
         if self._snapshot is None:
             await self._wait_for_first_load()
         assert self._snapshot is not None
@@ -172,7 +157,7 @@ class LiveCatalog:
         """Return the snapshot that replaces ``than``; ``None`` when nothing is watched, or none comes in time."""
         await self._wait_for_first_load()
         if self._load_thread is None or self._load_thread.reloader is None:
-            return self._snapshot if self._snapshot is not than else None
+            return None
         with suppress(TimeoutError):
             async with asyncio.timeout(_RELOAD_SECONDS + self._limits.watch_seconds):
                 while self._snapshot is than:
@@ -180,16 +165,16 @@ class LiveCatalog:
                 return self._snapshot
         return None
 
-    async def reload(self, than: ServerSnapshot) -> ServerSnapshot | None:
+    async def reload(self) -> ServerSnapshot | None:
         """Return a snapshot of what is on the disk now, from a load that begins after this call.
 
-        When nothing is watched, returns the snapshot that has replaced ``than``, an early one, or else ``None``.
-        Changes are noticed some time after they happen, so this snapshot may hold changes that are not announced yet.
+        Returns ``None`` when nothing is watched. Changes are noticed some time after they happen, so this snapshot may
+        hold changes that are not announced yet.
         Loads run one at a time, and all callers during one share the next.
         """
         await self._wait_for_first_load()
         if self._load_thread is None or self._load_thread.reloader is None or isinstance(self._loader, ServedSkills):
-            return self._snapshot if self._snapshot is not than else None
+            return None
         known = await self.get_snapshot()
         if self._next_reload is None:
             self._next_reload = asyncio.create_task(self._reload(self._loader, known))
@@ -231,8 +216,6 @@ class LiveCatalog:
                 self._first_load.set_exception(result.error)
         if result.changes is not None and self.announce is not None:
             self.announce(result.changes)
-        if result.is_early_old and self.renew_early_answers is not None and self._early is not None:
-            self.renew_early_answers(self._early)
 
     def call_after_load(self, report: Callable[[ServedSkills], Coroutine[None, None, None]]) -> None:
         """Run ``report`` once with the skills of the first load: now when they are loaded already."""
@@ -249,7 +232,7 @@ class LiveCatalog:
     def _load_and_watch(self, thread: LoadThread) -> None:
         if isinstance(self._loader, ServedSkills) or self._notice is None:
             fixed = self._loader if isinstance(self._loader, ServedSkills) else self._loader.load()
-            thread.deliver(self._make_first_result(fixed))
+            thread.deliver(LoadResult(self._make_snapshot(fixed)))
             return
         thread.reloader = reloader = Reloader(
             self._loader.load,
@@ -263,35 +246,19 @@ class LiveCatalog:
             try:
                 served = reloader.next()
             except Exception:
-                if before is None and self._early is None:  # a first load that fails is the answer to every request
+                if before is None:  # a first load that fails is the answer to every request
                     raise
                 logger.exception("the skills could not be loaded again; the next change is another chance")
-                if before is None:
-                    before = self._early
-                    thread.deliver(LoadResult(before))
                 continue
             if served is None:
                 break
-            if before is None:
-                result = self._make_first_result(served)
-            else:
+            if before is not None:
                 served.remember_names(before.handlers.served)
-                fresh = self._make_next_snapshot(served)
-                result = LoadResult(fresh, self._compare_snapshots(before, fresh))
-            thread.deliver(result)
-            before = result.snapshot
+            self._manifests.keep_only(served.loaded)
+            fresh = self._make_snapshot(served)
+            thread.deliver(LoadResult(fresh, self._compare_snapshots(before, fresh) if before is not None else None))
+            before = fresh
         reloader.close()
-
-    def _make_first_result(self, served: ServedSkills) -> LoadResult:
-        # Before the next snapshot, which forgets the manifests of skills that are gone.
-        are_current = self._manifests.are_current(served.loaded)
-        fresh = self._make_next_snapshot(served)
-        early = self._early
-        return LoadResult(fresh, is_early_old=early is not None and not (are_current and _lists_the_same(early, fresh)))
-
-    def _make_next_snapshot(self, served: ServedSkills) -> ServerSnapshot:
-        self._manifests.keep_only(served.loaded)
-        return self._make_snapshot(served)
 
     def _make_snapshot(self, served: ServedSkills) -> ServerSnapshot:
         return make_snapshot(served, self._manifests, self._options, self._limits)
@@ -341,18 +308,3 @@ def make_live_catalog(
     """Return a live catalogue of the skills below folders (none: the standard places), or of a fixed catalogue."""
     loader = SkillLoader(resolve_roots(roots), limits) if catalog is None else build_from_catalog(catalog, limits)
     return LiveCatalog(loader, limits, options, notice=notice)
-
-
-def _lists_the_same(early: ServerSnapshot, fresh: ServerSnapshot) -> bool:
-    """Return whether two snapshots give the same lists; those of the extension count if ``early`` was asked for them.
-
-    SKILL.md files are not all: a tool is offered only if a skill has other files, and these decide whether the
-    extension serves a skill.
-    """
-    before, now = early.handlers.served, fresh.handlers.served
-    return (
-        now.has_same_files(before)
-        and fresh.tools.definitions == early.tools.definitions
-        and fresh.tools.instructions == early.tools.instructions
-        and (not before.is_judged or now.extension.listed_paths == before.extension.listed_paths)
-    )

@@ -6,7 +6,7 @@ from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.errors import ResourceChangedError, ResourceNotFoundError, SkillError
+from prowess.errors import ResourceChangedError, ResourceNotFoundError
 from prowess.files.identity import hash_with_identity, read_with_identity
 from prowess.mcp.served_skills import make_uri
 from prowess.names import SKILL_FILE
@@ -83,16 +83,6 @@ class ManifestCache:
     def find_manifest(self, skill: Skill) -> ServedManifest | None:
         """Return the manifest that was computed last, or ``None`` when nobody has asked for it."""
         return self._cached.get(skill.real_folder)
-
-    def are_current(self, skills: Iterable[Skill]) -> bool:
-        """Return whether every manifest that was computed for one of these skills still says what is on the disk."""
-        with suppress(SkillError):
-            return all(
-                self.get_manifest(skill).to_entry("") == known.to_entry("")
-                for skill in skills
-                if (known := self._cached.get(skill.real_folder)) is not None
-            )
-        return False
 
     def _build_manifest(
         self, skill: Skill, listed: list[tuple[str, Identity]], known: ServedManifest | None

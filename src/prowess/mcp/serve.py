@@ -55,7 +55,7 @@ def serve(
         if http is None:
             from prowess.mcp.stdio import serve_stdio
 
-            serve_stdio(make_server, roots, options, left_out)
+            serve_stdio(make_server, left_out)
         else:
             from prowess.mcp.http import run_http
 

@@ -117,11 +117,6 @@ class ServedSkills:
                 self._extension = self._judge_all()
             return self._extension
 
-    @property
-    def is_judged(self) -> bool:
-        """Whether somebody has asked for all skills of the extension."""
-        return self._extension is not None
-
     def _judge_all(self) -> ExtensionSkills:
         skills: dict[str, Skill] = {}
         refused: list[Refused] = []
@@ -150,14 +145,6 @@ class ServedSkills:
 
     def __len__(self) -> int:
         return len(self.skills)
-
-    def has_same_files(self, other: ServedSkills) -> bool:
-        """Return True when ``other`` was loaded from the files of this one, unchanged, and has equal failures.
-
-        Each SKILL.md is compared by its place and by the identity that it had when it was read. The disk is not asked.
-        """
-        files, other_files = ([(skill.location, skill.identity) for skill in s.loaded] for s in (self, other))
-        return files == other_files and self.catalog.failures == other.catalog.failures
 
     def remember_names(self, before: ServedSkills) -> None:
         """Take over the names of skills that could be loaded ``before`` and cannot be loaded now.
@@ -230,7 +217,7 @@ def _find_lasting_refusals(skill: Skill, path: str, limits: Limits) -> tuple[Iss
 
 def _served_path(skill: Skill, places: Sequence[Place]) -> str:
     # A linked skill has its files elsewhere: its path is that of the link, which is in a served folder.
-    if not skill.is_linked:
+    if skill.found.link_folder is None:
         return "/".join(skill.parts) or skill.folder_name
     for place in places:
         inner = path_inside(skill.folder, place.path)

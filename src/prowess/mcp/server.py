@@ -120,7 +120,6 @@ class Server:
         )
         self._live_catalog = make_live_catalog(roots, catalog, self.limits, self._options, notice=notice)
         self._live_catalog.announce = self._announce_changes
-        self._live_catalog.renew_early_answers = self.renew_early_answers
         self._notifier = _ChangeNotifier(self._live_catalog, self._options)
         self.listening = ListenHandler(self._notifier.bus, max_subscriptions=self.limits.max_http_streams)
         self._large_reads = anyio.Semaphore(self.limits.max_large_reads)
@@ -149,16 +148,6 @@ class Server:
         """
         if any(map(self._options.lists_in, LISTING_PLACES)):
             self._new_skills = _NewSkills()
-
-    def begin_with(self, early: ServerSnapshot) -> None:
-        """Answer from a snapshot that was made before the server, until the skills are loaded again."""
-        self._live_catalog.begin_with(early)
-
-    def renew_early_answers(self, snapshot: ServerSnapshot | None) -> None:
-        """Have the only client ask again: answers that it got from ``snapshot``, before the server ran, are old."""
-        if self._new_skills is not None and snapshot is not None:
-            self._new_skills.record_change(snapshot.tools.listed_skills)
-        self._notifier.record_old_answers()
 
     # -- what the SDK is given ---------------------------------------------------------------------------------------
 
@@ -216,8 +205,8 @@ class Server:
     async def _answer_or_reload(self, method: Method, params: Any) -> dict[str, Any]:
         """Return the result; when it is a refusal, or about a skill that has changed, answer again from the disk.
 
-        A skill that was made, fixed, broken or renamed a moment ago may not have been noticed yet. A client that is
-        that hears of no such skill does not ask again.
+        A skill that was made, fixed, broken or renamed a moment ago may not have been noticed yet. A client that hears
+        of no such skill does not ask again.
         """
         known = await self._live_catalog.get_snapshot()
         refusal: SkillError | None = None
@@ -229,7 +218,7 @@ class Server:
                 return result
         except SkillError as error:
             refusal = error
-        if (snapshot := await self._live_catalog.reload(known)) is not None:
+        if (snapshot := await self._live_catalog.reload()) is not None:
             # A skill that changes once more meanwhile is not loaded again: the answer is newer than the request.
             return (await self._answer_from_snapshot(method, params, snapshot)).result
         if refusal is not None:
@@ -415,7 +404,6 @@ class _ChangeNotifier:
         self._older_connections: WeakSet[Any] = WeakSet()
         self._late_connections: WeakSet[Any] = WeakSet()
         self._was_late = False
-        self._is_next_late = False
         # An event loop keeps only weak references to its tasks: without this set one could vanish before it ends.
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -429,15 +417,6 @@ class _ChangeNotifier:
         if (connection := _find_connection(ctx)) is not None:
             self._late_connections.add(connection)
 
-    def record_old_answers(self) -> None:
-        """Tell the only client to ask for everything again, since its first answers do not hold any more.
-
-        It is notified now if it listens already, and otherwise as soon as it begins to.
-        """
-        listening = list(self._older_connections)
-        self._was_late, self._is_next_late = True, not listening
-        self._start_task(self._notify_clients(_ALL_CHANGES, listening))
-
     def begin_notifying(self, ctx: ServerRequestContext[Any, Any]) -> None:
         """Notify a client of an older protocol from now on, and at once when its handshake came too early.
 
@@ -447,9 +426,8 @@ class _ChangeNotifier:
         if connection is None:
             return
         self._older_connections.add(connection)
-        if connection in self._late_connections or self._is_next_late:
+        if connection in self._late_connections:
             self._late_connections.discard(connection)
-            self._is_next_late = False
             self._start_task(self._run_after_load(lambda: self._notify_older_client(connection, _ALL_CHANGES)))
 
     def _notify_late_subscriber(self, deliver: DeliverEvent) -> None:

@@ -1,4 +1,4 @@
-"""A client on standard input and output whose first lines are answered before the SDK has them, in real processes."""
+"""A client on standard input and output, with a server in a process of its own."""
 
 from __future__ import annotations
 
@@ -7,15 +7,11 @@ import os
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 from prowess.limits import DEFAULT_LIMITS
-from prowess.mcp.early import client as early_client
-from prowess.mcp.early.answers import EarlyAnswers
-from prowess.mcp.early.client import EarlyClient
-from prowess.mcp.options import make_options
 from tests.fork_server import fork_server_for
 
 if TYPE_CHECKING:
@@ -83,7 +79,7 @@ def serve(library: Path, *words: str) -> Iterator[Served]:
             process.kill()
 
 
-def test_a_client_is_answered_early_and_then_by_the_sdk(served: Served) -> None:
+def test_a_client_gets_an_answer_to_each_request(served: Served) -> None:
     served.sink.write(OPENING)
     assert "instructions" in served.read(1)[0]["result"]
     served.sink.write(READY + ask(1, "tools/list") + ask(2, "ping"))
@@ -92,13 +88,6 @@ def test_a_client_is_answered_early_and_then_by_the_sdk(served: Served) -> None:
     assert "Do it." in served.read(1)[3]["result"]["content"][0]["text"]
     served.sink.write(ask(4, "prompts/list"))
     assert served.read(1)[4]["result"]["prompts"]
-    assert served.end() == (0, b"", b"")
-
-
-def test_a_client_that_closes_its_input_at_once_has_its_answers(served: Served) -> None:
-    served.sink.write(OPENING + READY + ask(1, "tools/list"))
-    served.sink.close()
-    assert set(served.read(2)) == {0, 1}
     assert served.end() == (0, b"", b"")
 
 
@@ -123,7 +112,7 @@ def test_a_line_that_comes_in_two_parts_is_one_line(served: Served) -> None:
     assert served.end() == (0, b"", b"")
 
 
-def test_a_line_that_begins_before_the_sdk_is_loaded_may_end_much_later(served: Served) -> None:
+def test_a_line_may_end_long_after_its_beginning(served: Served) -> None:
     served.sink.write(OPENING + READY + ask(1, "tools/call", name="none")[:-1])
     assert set(served.read(1)) == {0}
     served.sink.write(b"\n")
@@ -172,30 +161,3 @@ def test_a_large_library_has_its_listing_in_the_tools_and_not_in_the_handshake(l
         assert "- pdf: " not in answers[0]["result"]["instructions"]
         assert "- pdf: " in str(answers[1]["result"]["tools"])
         assert served.end()[0] == 0
-
-
-@pytest.fixture
-def sink(monkeypatch: pytest.MonkeyPatch) -> Iterator[IO[bytes]]:
-    """What the client writes to, of a server in this process."""
-    read, write = os.pipe()
-    monkeypatch.setattr(early_client, "_STDIN", read)
-    with os.fdopen(write, "wb", buffering=0) as made:
-        yield made
-    os.close(read)
-
-
-def fail() -> NoReturn:
-    raise ValueError("broken")
-
-
-def test_what_the_load_of_the_sdk_raises_is_raised_to_whoever_serves(sink: IO[bytes]) -> None:
-    with pytest.raises(ValueError, match="broken"):
-        EarlyClient(EarlyAnswers(make_options(), fail, lambda: True, "1")).answer_while(fail)
-    assert not sink.closed
-
-
-def test_skills_that_cannot_be_loaded_are_left_to_the_server(sink: IO[bytes]) -> None:
-    sink.write(OPENING)
-    client = EarlyClient(EarlyAnswers(make_options(), fail, lambda: True, "1"))
-    assert client.answer_while(lambda: "server") == "server"
-    assert client.take_lines() == ([(OPENING.decode(), None)], None)
