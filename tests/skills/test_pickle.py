@@ -28,7 +28,10 @@ def kept_the_same(catalog: prowess.Catalog, again: prowess.Catalog) -> None:
         other = again[skill.name]
         assert (other.frontmatter, other.location, other.scope) == (skill.frontmatter, skill.location, skill.scope)
         assert other.load().instructions == skill.load().instructions
-        assert (other.resource_paths(), other.virtual_path) == (skill.resource_paths(), skill.virtual_path)
+        assert (other.own_files.resource_paths(), other.virtual_path) == (
+            skill.own_files.resource_paths(),
+            skill.virtual_path,
+        )
 
 
 @pytest.fixture

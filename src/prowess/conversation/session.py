@@ -548,7 +548,7 @@ class Session:
         ):
             skill.refuse_revoked()  # it may be revoked since it was loaded
             try:
-                changes = "" if active.gone else active.loaded.skill.find_changes()
+                changes = "" if active.gone else active.loaded.skill.own_files.find_changes()
             except FetchError:
                 return make_activation(active, CHANGE_UNKNOWN)
             if not changes:

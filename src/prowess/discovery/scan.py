@@ -260,7 +260,7 @@ def _may_have_installs(found: ScanResult) -> bool:
     from prowess.discovery.agents import BASE_NAME, lock_file_of
 
     is_base_scanned = any(place.found and lock_file_of(place.path) for place in found.places)
-    linked = (skill.real_folder for skill in found.skills if skill.is_linked)
+    linked = (skill.real_folder for skill in found.skills if skill.found.link_folder is not None)
     return is_base_scanned or any(BASE_NAME in folder for folder in linked)
 
 

@@ -349,7 +349,7 @@ class Walk:
         )
         has_body = bool(head[document.body_offset :].decode("utf-8", "ignore").strip())
         location = self._locate(skill_path, is_body_seen=has_body)
-        return make_skill_from_document(location, skill_path.rel, document, identity, head)
+        return make_skill_from_document(location, skill_path.rel, document, identity)
 
     def _locate(self, skill_path: _SkillPath, *, is_body_seen: bool = True) -> SkillLocation:
         """Return the location of the skill at a path."""

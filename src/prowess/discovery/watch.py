@@ -213,7 +213,7 @@ class Watch:
 
 def linked_folders(catalog: Iterable[Skill]) -> tuple[str, ...]:
     """Return the folders of skills that were reached through a link: watching the roots does not show changes there."""
-    return tuple(sorted({skill.real_folder for skill in catalog if skill.is_linked}))
+    return tuple(sorted({skill.real_folder for skill in catalog if skill.found.link_folder is not None}))
 
 
 WatchMethod = Literal["auto", "watchfiles", "stat"]

@@ -186,31 +186,6 @@ def _has_foreign_owner(base: str, parts: tuple[str, ...], info: os.stat_result) 
         return True
 
 
-def read_if_same(path: str, known: Identity, limit: int) -> bytes | None:
-    """Return the bytes of a file whose identity is still ``known``; ``None`` when it is another by now.
-
-    Fast path of ``Skill.load`` (the bench row "load_skill"): the file was opened below its folder before,
-    so whichever way its path leads now, a file of that identity has that content. Anything else is left to
-    ``OpenFile``.
-    """
-    size = known[2]
-    if not _HAS_PREAD or size > min(limit, _CHUNK_BYTES):
-        return None
-    try:
-        fd = os.open(path, READ_FLAGS)
-    except OSError:
-        return None
-    try:
-        if identity_of(os.fstat(fd)) != known:
-            return None
-        data = os.pread(fd, size + 1, 0)
-        return data if len(data) == size and identity_of(os.fstat(fd)) == known else None
-    except OSError:
-        return None
-    finally:
-        os.close(fd)
-
-
 def too_large_error(path: str, size: int, limit: int) -> ResourceTooLargeError:
     """Return the error that states the size of a file and the limit that it exceeds."""
     return ResourceTooLargeError(f"{path!r} has {size} bytes; at most {limit} are read", path)

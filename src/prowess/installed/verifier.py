@@ -51,8 +51,8 @@ class PinnedFiles(FolderFiles):
             raise SkillValidationError(difference, location, _CHANGED_CODE)
         return self
 
-    def read_skill_file(self, known: Identity | None, limit: int) -> tuple[bytes, Identity | None]:
-        data, identity = super().read_skill_file(known, limit)
+    def read_skill_file(self, limit: int) -> tuple[bytes, Identity | None]:
+        data, identity = super().read_skill_file(limit)
         name = self._place.file
         if not self._has_listed_hash(name, data):
             raise SkillValidationError(f"{name} is not what the lock file says", self._place.location, _CHANGED_CODE)

@@ -46,7 +46,7 @@ def find_catalog_issues(skills: tuple[Skill, ...], shadowed: tuple[Shadowed, ...
 def _skill_issues(skill: Skill) -> list[Issue]:
     """Return the findings about one skill."""
     issues = [issue for issue in skill.issues if issue.code not in _AUTHOR_ONLY_CODES]
-    if not skill.is_body_seen:  # discovery read only the head, and the body begins after it
+    if not skill.found.is_body_seen:  # discovery read only the head, and the body begins after it
         issues += _blank_body_issues(skill)
     if skill.is_local and not has_plain_folder(skill):
         issues += find_folder_issues(skill)
@@ -57,7 +57,7 @@ def has_plain_folder(skill: Skill) -> bool:
     """True only if ``find_folder_issues`` would find nothing."""
     limits = skill.limits
     most = min(limits.max_entries_per_skill, limits.max_files_per_skill)
-    return not skill.is_searched_below and is_surely_only_name(
+    return not skill.found.is_searched_below and is_surely_only_name(
         skill.base, skill.parts, skill.file_name, most, limits.max_depth_per_skill
     )
 
@@ -79,7 +79,7 @@ def find_folder_issues(skill: Skill) -> list[Issue]:
         return []
     issues = _filename_collisions(skill, entries)
     # The whole folder is walked only where it has folders: most skills have none.
-    return issues + _nested_skill_issues(skill) if entries.folders and not skill.is_searched_below else issues
+    return issues + _nested_skill_issues(skill) if entries.folders and not skill.found.is_searched_below else issues
 
 
 def _nested_skill_issues(skill: Skill) -> list[Issue]:

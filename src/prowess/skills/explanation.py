@@ -86,8 +86,9 @@ def is_about(issue: Issue, name: str, skill: Skill | None, lost: tuple[Shadowed,
 def check_server_labels(first: Skill, second: Skill) -> None:
     """Raise ``SourceError`` (``duplicate-label``) for skills of two servers that have one label."""
     # Approvals know a skill by the label of its server: one server's skill must not pass for the other's.
-    if first.source_label and first.source_label == second.source_label and first.server != second.server:
-        message = f"{first.name!r} is a skill of two servers, and both are {first.source_label}"
+    one, other = first.own_files, second.own_files
+    if one.source_label and one.source_label == other.source_label and one.server != other.server:
+        message = f"{first.name!r} is a skill of two servers, and both are {one.source_label}"
         raise SourceError(message, first.location, "duplicate-label")
 
 

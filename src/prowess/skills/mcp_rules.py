@@ -6,7 +6,6 @@ applies these rules before it offers a skill, and ``check`` applies them so that
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,10 +21,8 @@ from prowess.files.identity import list_identities
 from prowess.files.read import as_resource_error
 from prowess.format.frontmatter.json_types import find_type_issues, parse_typed_frontmatter
 from prowess.format.head import STRICT_POLICY, read_head
-from prowess.format.rules import field_issues, is_spec_name
-from prowess.limits import MAX_DESCRIPTION_LENGTH
+from prowess.format.rules import field_issues
 from prowess.names import SKILL_FILE, split_relative_path
-from prowess.text.hidden_characters import has_hidden
 
 if TYPE_CHECKING:
     from prowess.files.read import Identity
@@ -33,25 +30,16 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.skills.skill import Skill
 
-_SUSPECT_VALUE = re.compile(
-    rb"(?m):[ \t]+(?:[-+]?\.?[0-9][0-9a-fA-FoxE.+-]*|[Tt]rue|TRUE|[Ff]alse|FALSE|[Nn]ull|NULL|~|[-+]?\.\w+)"
-    rb"[ \t]*(?:#.*)?$"
-    rb"|^(?:license|compatibility|allowed-tools):[ \t]*(?:$|[\[{>|'\"])|^metadata:[ \t]*\S|^[ \t][^\n:]*+:[ \t]*$"
-    rb"|^[ \t][^\n:]*+:[ \t]*[\[{]|^metadata:[ \t]*+(?:\n[ \t]*-|\n\S|\s*+\Z)|^compatibility:.{400}|^tags:[ \t]*\{"
-    rb"|\.(?:[iI]nf|INF|[nN][aA][nN])\b|[0-9]{18}|[0-9.][eE]\+?[0-9]{3}"
-)
-"""Values that may not be text to a reader of typed YAML, or that a rule may refuse: such a head has to be parsed."""
-
 
 def find_refusals(skill: Skill, path: str, limits: Limits) -> list[Issue]:
     """Return every reason for which the extension does not serve a skill under ``path``; none for most skills.
 
-    The files are listed and not read, except for SKILL.md where its head holds something that a rule may refuse.
+    SKILL.md is read, and its other files are only listed.
     """
     try:
         split_relative_path(path)
-        issues = [] if _is_surely_valid(skill) else _head_issues(skill, limits)
-        if not issues:  # in this order: listing the files costs more than a head that was matched
+        issues = _head_issues(skill, limits)
+        if not issues:
             list_served_files(skill, limits)
     except PathTraversalError as error:
         return [Issue("bad-file-name", "", error.message, skill.location)]
@@ -72,28 +60,6 @@ def _head_issues(skill: Skill, limits: Limits) -> list[Issue]:
     if not issues:
         parse_strict_fields(skill.read_bytes(SKILL_FILE, limits.max_served_bytes), skill, limits)
     return issues
-
-
-def _is_surely_valid(skill: Skill) -> bool:
-    """Return whether no rule can refuse a head that the fast matcher read, so that it need not be parsed."""
-    # Fast path of a server with thousands of skills; the slow path is ``_head_issues``.
-    head = skill.unparsed_head
-    return (
-        head is not None
-        and skill.name == skill.folder_name
-        and is_spec_name(skill.name)
-        and _has_name_line(head, skill.name)
-        and skill.file_name == SKILL_FILE
-        and len(skill.description) <= MAX_DESCRIPTION_LENGTH
-        and not has_hidden(skill.description)
-        and not _SUSPECT_VALUE.search(head)
-    )
-
-
-def _has_name_line(head: bytes, name: str) -> bool:
-    """True when the head has that name: the name of a skill may be its folder's, where the written one breaks rules."""
-    line = b"name: %s\n" % name.encode()
-    return head.startswith(line) or b"\n" + line in head
 
 
 def list_served_files(skill: Skill, limits: Limits) -> list[tuple[str, Identity]]:

@@ -162,7 +162,7 @@ def read_metadata(
     folder = os.path.basename(os.path.dirname(file_path))
     document = read_head(head, quick=False, whole=whole, policy=policy, folder=folder, path=file_path)
     base, name = os.path.split(file_path)
-    return make_skill_from_document(SkillLocation(base, name, policy=policy), "", document, identity, head)
+    return make_skill_from_document(SkillLocation(base, name, policy=policy), "", document, identity)
 
 
 def validate(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS) -> tuple[Issue, ...]:

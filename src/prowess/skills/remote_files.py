@@ -13,7 +13,6 @@ from prowess.skills.skill_files import SkillFiles
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from prowess.files.read import Identity
     from prowess.files.tree import FileHash
     from prowess.files.write import NewFile
     from prowess.format.frontmatter.fields import Frontmatter
@@ -62,7 +61,7 @@ class RemoteFiles(SkillFiles):
 
     # -- what a skill asks -------------------------------------------------------------------------------------------
 
-    def read_skill_file(self, known: Identity | None, limit: int) -> tuple[bytes, None]:
+    def read_skill_file(self, limit: int) -> tuple[bytes, None]:
         return self.read(SKILL_FILE), None
 
     def find_differences(self, front: Frontmatter, name: str, description: str) -> list[Issue]:

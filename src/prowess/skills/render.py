@@ -100,7 +100,7 @@ def render_xml_entry(entry: ListingEntry) -> str:
 
 
 def _render_xml_listing(entries: Sequence[ListingEntry]) -> str:
-    elements = "".join(f"  {render_xml_entry(entry)}\n" for entry in entries)
+    elements = "".join([f"  {render_xml_entry(entry)}\n" for entry in entries])
     return f"<available_skills>\n{elements}</available_skills>"
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from prowess.errors import (
     BinaryResourceError,
@@ -13,7 +12,7 @@ from prowess.errors import (
     ResourceTooLargeError,
     SkillValidationError,
 )
-from prowess.files.directory import list_plain_names, open_folder_beneath
+from prowess.files.directory import open_folder_beneath
 from prowess.files.read import as_resource_error, too_large_error
 from prowess.files.tree import digest_tree, hash_file, list_tree
 from prowess.names import SKILL_FILE, is_git_name
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
 
 _GROUPS = ("scripts", "references", "assets")
-# The order of ``Resources.paths``.
-_LISTING_ORDER = ("assets", "scripts", "references")
-_GROUP_NAMES = frozenset(_GROUPS)
 _SKILL_FILE_NAMES = frozenset((SKILL_FILE, "skill.md"))
 _MAX_SUGGESTIONS = 3
 _TRUNCATION_NOTE = "\n[… cut at {limit} of {size} bytes]"
@@ -145,32 +141,6 @@ def list_resources(base: str, parts: tuple[str, ...], own: str, location: str, l
     issues += (issue for _, group_issues in groups.values() for issue in group_issues)
     other = tuple(name for name in other if name != own and name not in _SKILL_FILE_NAMES)
     return Resources(**{name: files for name, (files, _) in groups.items()}, other=other, issues=tuple(issues))
-
-
-class PlainPaths(NamedTuple):
-    """The resources of a folder that has only regular files and folders with plain names."""
-
-    paths: tuple[str, ...]
-    has_folders: bool
-    """Whether there are further folders, which may hold files too."""
-
-
-def list_plain_paths(base: str, parts: tuple[str, ...], own: str, limits: Limits) -> PlainPaths | None:
-    """Return the ``paths`` of what ``list_resources`` finds, with fewer steps; ``None`` where anything is odd.
-
-    Fast path of the bench row "load_skill, first call"; tests/skills/test_fast_paths.py compares the two.
-    """
-    names = list_plain_names(base, parts, _GROUP_NAMES, min(limits.max_entries_per_skill, limits.max_files_per_skill))
-    if names is None:
-        return None
-    files = {group: [name for name in found if name[0] != "."] for group, found in names[0].items()}
-    folders = [name for name in names[1] if name[0] != "."]
-    # The other names that file systems take for .git are odd enough for the slow path.
-    if any(map(is_git_name, chain(folders, *files.values()))):
-        return None
-    paths = [f"{group}/{name}" for group in _LISTING_ORDER for name in files.get(group, ())]
-    paths += [name for name in files[""] if name != own and name not in _SKILL_FILE_NAMES]
-    return PlainPaths(tuple(paths), bool(folders))
 
 
 def find_readable(paths: Iterable[str], own: str) -> tuple[str, ...]:

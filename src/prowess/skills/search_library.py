@@ -86,7 +86,11 @@ class CatalogLibrary:
     def list_unkept(self) -> Iterator[LibrarySkill]:
         yield from map(_make_row, self._unkept)
         # The instructions of skills of MCP servers: the file has what the servers have listed.
-        yield from (_make_row(skill) for skill in self._remote if skill.server is not None and skill.fetched_body)
+        yield from (
+            _make_row(skill)
+            for skill in self._remote
+            if skill.own_files.server is not None and skill.own_files.fetched_body
+        )
 
     # -- one skill ---------------------------------------------------------------------------------------------------
 
@@ -115,7 +119,7 @@ class CatalogLibrary:
         skill = self._skills[name]
         if skill.is_local:
             return _read_file(skill)
-        body = skill.read_body() if skill.is_inline else skill.fetched_body
+        body = skill.read_body() if skill.is_inline else skill.own_files.fetched_body
         return _make_text(skill, skill.limits, body, _make_state(skill))
 
 
@@ -147,7 +151,7 @@ def _real_path(skill: Skill) -> str:
 def _make_state(skill: Skill) -> str:
     if skill.is_local:
         return _show_identity(skill.identity)
-    body = "" if skill.is_inline or skill.server is not None else skill.fetched_body
+    body = "" if skill.is_inline or skill.own_files.server is not None else skill.own_files.fetched_body
     return f"{_base_state(skill)}+{blake2b(body.encode(), digest_size=8).hexdigest()}" if body else _base_state(skill)
 
 

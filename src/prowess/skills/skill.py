@@ -186,11 +186,6 @@ class Skill:
     @property
     def allowed_tools(self) -> tuple[str, ...]:
         """The tools that it asks for, one string each (``allowed-tools``)."""
-        # Fast path: each activation asks for the tools, and mostly for no other field, so the head is not parsed.
-        if self._front is None:
-            tools = fields.parse_plain_tools(self._raw)
-            if tools is not None:
-                return tools
         return self.frontmatter.allowed_tools
 
     @property
@@ -235,9 +230,6 @@ class Skill:
     @property
     def takes_arguments(self) -> bool:
         """Whether it says what arguments it takes (``arguments`` or ``argument-hint``)."""
-        # Fast path, as in ``is_fork``: shell code has a ``$`` in many skills, and few of them take arguments.
-        if self._front is None and b"argument" not in self._raw:
-            return False
         return "arguments" in self.extra or "argument-hint" in self.extra
 
     @property
@@ -267,6 +259,11 @@ class Skill:
         return requirements.read_requirements(self.frontmatter)
 
     # -- its place ----------------------------------------------------------------------------------------------------
+
+    @property
+    def found(self) -> SkillLocation:
+        """Where it was found, and how."""
+        return self._location
 
     @property
     def is_inline(self) -> bool:
@@ -333,11 +330,6 @@ class Skill:
         return self._location.file
 
     @property
-    def is_linked(self) -> bool:
-        """True when it was reached through a link."""
-        return self._location.link_folder is not None
-
-    @property
     def paths_followed(self) -> tuple[str, ...]:
         """The path of each link that was followed to its folder, and the path of the folder."""
         return (*self._location.links, self._folder())
@@ -373,20 +365,6 @@ class Skill:
         )
 
     @property
-    def server(self) -> object:
-        """The server that gives its files, to be compared with another; ``None`` where no server gives them."""
-        files = self._location.files
-        return files.server if files is not None else None
-
-    def find_changes(self) -> str:
-        """Ask the server that it comes from, if it comes from one, which files differ there now, in one line.
-
-        ``""`` where none does, and for every skill that no server gives. Raises ``FetchError`` where the server cannot
-        be asked, or no longer gives the skill.
-        """
-        return self._files.find_changes()
-
-    @property
     def preload(self) -> bool:
         """Whether its instructions are in the prompt from the start."""
         return self._location.preload
@@ -395,16 +373,6 @@ class Skill:
     def body_offset(self) -> int:
         """The byte of the file at which the body began when the head was read."""
         return self._offset
-
-    @property
-    def is_body_seen(self) -> bool:
-        """True when discovery saw that its body is not blank."""
-        return self._location.is_body_seen
-
-    @property
-    def is_searched_below(self) -> bool:
-        """True when discovery looked below its folder for further skills."""
-        return self._location.is_searched_below
 
     @property
     def identity(self) -> Identity | None:
@@ -436,18 +404,13 @@ class Skill:
         return self._identity if files is None else files.state
 
     @property
-    def _files(self) -> SkillFiles:
-        """Its files, bound to where they are."""
+    def own_files(self) -> SkillFiles:
+        """What reads its files, wherever they are."""
         location = self._location
         if location.files is not None:
             return location.files
         place = FolderPlace(location.base, self.parts, location.file, self.location, location.policy.limits)
         return location.open_folder(place)
-
-    @property
-    def fetched_body(self) -> str:
-        """The beginning of the instructions of a remote skill, once this process has fetched them."""
-        return self._files.fetched_body
 
     @property
     def issues(self) -> tuple[Issue, ...]:
@@ -535,10 +498,6 @@ class Skill:
 
         Raises ``SkillLoadError`` for a head that is no longer that of a skill.
         """
-        # Fast path of the bench row "load_skill, first call": the bytes of the head are compared, and not parsed.
-        # tests/skills/test_fast_paths.py has a head that changed within one tick of the clock.
-        if identity is self._identity and self._begins(data):
-            return self
         match = read_head(data, policy=self.policy, quick="only")
         if match is not None and match.raw == self._raw:  # the head is as it was; only the rest of the file changed
             same = identity == self._identity and match.body_offset == self._offset
@@ -548,14 +507,6 @@ class Skill:
             return self
         slots = _head_slots(document.front)
         return self._copy(_offset=document.body_offset, _identity=identity, **slots)
-
-    def _begins(self, data: bytes) -> bool:
-        """Return whether a file begins with the bytes of the head that was read before, fences included."""
-        raw = self._raw
-        if not raw or len(raw) == self._offset:  # a head that was parsed in full is kept with its fences
-            return raw != b"" and data.startswith(raw)
-        end = len(raw) + 4
-        return data.startswith(raw, 4) and data.startswith(b"---\n") and data[end : self._offset] == b"---\n"
 
     # -- what it holds -----------------------------------------------------------------------------------------------
 
@@ -591,15 +542,13 @@ class Skill:
         return text.strip()
 
     def _read_body(self, errors: OnBadBytes, limit: int) -> str | bytes:
-        files = self._files
+        files = self.own_files
         if isinstance(files, InlineFiles):  # without a limit: the program has the string in memory already
             return files.body.encode() if errors == "bytes" else files.body
-        data, identity = files.read_skill_file(self._identity, limit)
+        data, identity = files.read_skill_file(limit)
         if identity is None:  # a source has fetched the file
             offset = self._read_head(data).body_offset
             files.note_body(data[offset:].decode("utf-8", "replace"))
-        elif identity is self._identity:
-            offset = self._offset
         else:  # only the dashes count: the body is wanted also when a field was lost since the skill was found
             offset = find_offset(data, self.policy, self.location)
         body = data[offset:]
@@ -625,7 +574,7 @@ class Skill:
 
         Raises ``SkillValidationError`` where the file cannot be read or is not text, as reading its body does.
         """
-        files, name, limits = self._files, self.file_name, self.limits
+        files, name, limits = self.own_files, self.file_name, self.limits
         if isinstance(files, InlineFiles):
             return files.body
         try:
@@ -640,10 +589,10 @@ class Skill:
     def load(self) -> LoadedSkill:
         """The skill as its file is now, with its instructions; the file is parsed again, whatever discovery saw."""
         self.refuse_revoked()
-        files = self._files.renew()  # instructions and files must be of the same state, so the skill goes on with these
+        files = self.own_files.renew()  # instructions and files must be of one state, so the skill goes on with these
         if isinstance(files, InlineFiles):
             return LoadedSkill(self, strip_body(files.body))
-        data, identity = files.read_skill_file(self._identity, self.limits.max_body_bytes)
+        data, identity = files.read_skill_file(self.limits.max_body_bytes)
         if identity is None:
             return self.load_fetched(data, files)
         fresh = self.with_file(data, identity)
@@ -696,11 +645,7 @@ class Skill:
 
     def resources(self) -> Resources:
         """Its scripts, references, assets and other files, one level deep, by name."""
-        return self._files.list_resources()
-
-    def resource_paths(self) -> tuple[str, ...]:
-        """``resources().paths``, faster; of a remote skill those that are known without fetching anything."""
-        return self._files.resource_paths()
+        return self.own_files.list_resources()
 
     def readable_paths(self) -> tuple[str, ...]:
         """The files to name to a model: ``resource_paths()``, or, where there are none, the files in other folders.
@@ -708,15 +653,11 @@ class Skill:
         Of a remote skill these are the files that are known without fetching anything. Raises ``SkillValidationError``
         for a folder that cannot be listed.
         """
-        return self._files.readable_paths()
-
-    def may_have_files(self) -> bool:
-        """Return whether it has a supporting file, or may have one that only fetching it would show."""
-        return self._files.may_have_files()
+        return self.own_files.readable_paths()
 
     def files(self) -> FileList:
-        """Return every regular file below its folder, relative, in byte order; what was left out is in ``.issues``."""
-        return self._files.list_files()
+        """Every regular file below its folder, relative, in byte order; what was left out is in ``.issues``."""
+        return self.own_files.list_files()
 
     def read_resource(self, path: str, max_bytes: Bound = ..., *, truncate: bool = False) -> str:
         """Return the text of one of its files; at most ``max_bytes``, else ``ResourceTooLargeError``.
@@ -728,7 +669,7 @@ class Skill:
         self.refuse_revoked()
         limit = resolve_bound(max_bytes, self.limits.max_resource_bytes)
         try:
-            return self._files.read_text(path, limit, truncate=truncate)
+            return self.own_files.read_text(path, limit, truncate=truncate)
         except ResourceNotFoundError as error:
             raise self._with_suggestions(error, path) from None
 
@@ -740,7 +681,7 @@ class Skill:
         self.refuse_revoked()
         limit = resolve_bound(max_bytes, self.limits.max_file_bytes)
         try:
-            return self._files.read_bytes(path, limit)
+            return self.own_files.read_bytes(path, limit)
         except ResourceNotFoundError as error:
             raise self._with_suggestions(error, path) from None
 
@@ -762,7 +703,7 @@ class Skill:
 
     def digest(self) -> str:
         """Return the SHA-256 (hexadecimal) over all files in its folder; links, special files and limits are errors."""
-        return self._files.digest()
+        return self.own_files.digest()
 
     # -- how it is shown ---------------------------------------------------------------------------------------------
 
@@ -816,15 +757,9 @@ def make_skill_from_match(location: SkillLocation, rel: str, match: QuickHead, i
     return skill
 
 
-def make_skill_from_document(
-    location: SkillLocation, rel: str, document: Head, identity: Identity | None, head: bytes = b""
-) -> Skill:
-    """Return the skill behind a head that was parsed in full.
-
-    ``head``: its bytes, to see later whether it has changed.
-    """
+def make_skill_from_document(location: SkillLocation, rel: str, document: Head, identity: Identity | None) -> Skill:
+    """Return the skill behind a head that was parsed in full."""
     skill = Skill(document.front)
-    skill._raw = head[: document.body_offset]
     skill._location = location
     skill._rel = rel
     skill._offset = document.body_offset

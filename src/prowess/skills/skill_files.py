@@ -21,7 +21,7 @@ from prowess.errors import (
     SkillValidationError,
     make_unreadable_error,
 )
-from prowess.files.read import OpenFile, read_if_same
+from prowess.files.read import OpenFile
 from prowess.format.frontmatter.parse import find_body_offset
 from prowess.format.head import LoadPolicy
 from prowess.names import split_resource_path
@@ -85,10 +85,10 @@ class SkillFiles:
         """Return the files to load the skill from: others where its source has changed since."""
         return self
 
-    def read_skill_file(self, known: Identity | None, limit: int) -> tuple[bytes, Identity | None]:
-        """Return the whole SKILL.md and its identity, ``known`` itself where that has not changed.
+    def read_skill_file(self, limit: int) -> tuple[bytes, Identity | None]:
+        """Return the whole SKILL.md and its identity; ``limit``: how many bytes its body may have.
 
-        ``limit``: how many bytes its body may have. A file that a source fetches has no identity.
+        A file that a source fetches has no identity.
         """
         raise NotImplementedError
 
@@ -189,14 +189,8 @@ class FolderFiles(SkillFiles):
     def __init__(self, place: FolderPlace) -> None:
         self._place = place
 
-    def read_skill_file(self, known: Identity | None, limit: int) -> tuple[bytes, Identity | None]:
+    def read_skill_file(self, limit: int) -> tuple[bytes, Identity | None]:
         base, parts, name, location, limits = self._place
-        if known is not None:
-            # Fast path of the bench row "load_skill": a file with the identity that was seen is the one that was
-            # opened below its folder, so one open by its path will do.
-            data = read_if_same(location, known, limit)
-            if data is not None:
-                return data, known
         try:
             with OpenFile(base, (*parts, name)) as file:
                 return file.read_all(limits.max_frontmatter_bytes + limit), file.identity
@@ -210,18 +204,9 @@ class FolderFiles(SkillFiles):
     def list_resources(self) -> Resources:
         return resources.list_resources(*self._place)
 
-    def resource_paths(self) -> tuple[str, ...]:
-        plain = resources.list_plain_paths(self._place.base, self._place.parts, self._place.file, self._place.limits)
-        return self.list_resources().paths if plain is None else plain.paths
-
     def readable_paths(self) -> tuple[str, ...]:
-        base, parts, name, _, limits = self._place
-        # Fast path of "load_skill": nearly every skill has files in the usual places or none, and needs no walk of its
-        # whole folder.
-        plain = resources.list_plain_paths(base, parts, name, limits)
-        if plain is not None and (plain.paths or not plain.has_folders):
-            return plain.paths
-        return self.list_resources().paths or resources.find_readable(self.list_files(), name)
+        # Nearly every skill has files in the usual places, and needs no walk of its whole folder.
+        return self.list_resources().paths or resources.find_readable(self.list_files(), self._place.file)
 
     def read_text(self, path: str, limit: int, *, truncate: bool) -> str:
         with self._open(path) as file:
@@ -258,8 +243,8 @@ class FilesWithoutFolder(SkillFiles):
         self._files.renew()  # a locked folder is checked there
         return self
 
-    def read_skill_file(self, known: Identity | None, limit: int) -> tuple[bytes, Identity | None]:
-        return self._files.read_skill_file(known, limit)
+    def read_skill_file(self, limit: int) -> tuple[bytes, Identity | None]:
+        return self._files.read_skill_file(limit)
 
     def list_files(self) -> FileList:
         return self._files.list_files()

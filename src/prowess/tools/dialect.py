@@ -99,7 +99,7 @@ def has_files(view: View) -> bool:
 def may_have_files(skill: Skill) -> bool:
     """Return whether a skill has a supporting file, or may have one; nothing is fetched to find out."""
     try:
-        return skill.may_have_files()
+        return skill.own_files.may_have_files()
     except SkillError:
         return False
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from prowess.arguments import check_text, check_texts, raise_bad_argument
 from prowess.errors import Issue, as_load_error
 from prowess.format.rules import field_issues
-from prowess.text.patterns import compile_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -66,11 +65,17 @@ class Frontmatter:
         for key in TEXT_FIELDS:
             if (value := getattr(self, key)) is not None or key in _REQUIRED_FIELDS:
                 check_text(value, key)
+        # A program names tools and tags in a list, or in one string as in a file.
         tools: Iterable[str] | str | None = self.allowed_tools
+        tags: Iterable[str] | str | None = self.tags
         if isinstance(tools, str) and self.allowed_tools_raw is None:
             object.__setattr__(self, "allowed_tools_raw", tools or None)
-        object.__setattr__(self, "allowed_tools", _list_tools(tools))
-        object.__setattr__(self, "tags", _list_tags(self.tags))
+        if tools is not None and not isinstance(tools, str):
+            tools = " ".join(check_texts(tools, "allowed_tools"))
+        if tags is not None and not isinstance(tags, str):
+            tags = list(check_texts(tags, "tags"))
+        object.__setattr__(self, "allowed_tools", parse_allowed_tools(tools))
+        object.__setattr__(self, "tags", split_names(tags or "") or ())
         object.__setattr__(self, "metadata", _check_metadata(self.metadata))
         if not isinstance(self.extra, dict):
             object.__setattr__(self, "extra", _check_mapping(self.extra, "extra"))
@@ -100,19 +105,6 @@ class Frontmatter:
 
 
 # -- what a program gives ----------------------------------------------------------------------------------------------
-
-
-def _list_tools(given: Iterable[str] | str | None) -> tuple[str, ...]:
-    """Return the tools that a program names, in a list or in one string as in a file."""
-    if given is None or isinstance(given, str):
-        return parse_allowed_tools(given)
-    return parse_allowed_tools(" ".join(check_texts(given, "allowed_tools")))
-
-
-def _list_tags(given: Iterable[str] | str | None) -> tuple[str, ...]:
-    if given is None or isinstance(given, str):
-        return split_names(given or "") or ()
-    return split_names(list(check_texts(given, "tags"))) or ()
 
 
 def _check_metadata(given: Mapping[str, str] | None) -> dict[str, str]:
@@ -229,14 +221,6 @@ def split_names(value: object) -> tuple[str, ...] | None:
     return None
 
 
-# A tool whose parentheses close and hold no others.
-_TOOL = compile_pattern(r"(?:[^ ,\t\r\n()]++|\([^()]*+\))++")
-_WITHOUT_NESTING = compile_pattern(rf"(?:[ ,\t\r\n]++|{_TOOL.pattern})*+")
-# The commonest ways to write the value in a plain head: text, a list in brackets, a list of lines.
-_PLAIN_VALUE = compile_pattern(
-    rb"(?: ([A-Za-z][^\n]*+)| \[([A-Za-z][^\n#\[\]{}\"']*+)\]|((?:\n *- [A-Za-z][^\n#]*+)++))\n(?![ -])"
-)
-_KEY = b"\nallowed-tools:"
 _SEPARATORS = frozenset(" ,\t\r\n")
 
 
@@ -250,9 +234,7 @@ def parse_allowed_tools(raw: str | None) -> tuple[str, ...]:
         return ()
     if "(" not in raw:
         return tuple(raw.replace(",", " ").split())
-    # Fast path of the bench row "load_skill, first call": the pattern is five times as fast as the loop over the
-    # characters, its slow path ``_split_tools``. tests/skills/test_fast_paths.py compares the two.
-    return tuple(_TOOL.findall(raw) if _WITHOUT_NESTING.fullmatch(raw) else _split_tools(raw))
+    return tuple(_split_tools(raw))
 
 
 def _split_tools(raw: str) -> Iterable[str]:
@@ -270,24 +252,6 @@ def _split_tools(raw: str) -> Iterable[str]:
         depth = max(0, depth + (char == "(") - (char == ")"))
     if begin >= 0:
         yield raw[begin:].rstrip()
-
-
-def parse_plain_tools(head: bytes) -> tuple[str, ...] | None:
-    """Return the tools of a head that ``match_head`` has matched; ``None`` when the whole head has to be parsed."""
-    # Fast path of the bench row "load_skill, first call": a session asks for the tools at each activation, and parsing
-    # the whole head costs twenty times as much. tests/skills/test_fast_paths.py compares the two.
-    if b"allowed" not in head:
-        return ()
-    key = head.find(_KEY)
-    match = _PLAIN_VALUE.match(head, key + len(_KEY)) if key >= 0 else None
-    if match is None or b": " in match[0]:  # a mapping, perhaps, which is not a value of this field
-        return None
-    text, bracketed, lines = match.groups()
-    if bracketed:
-        text = b" ".join(item.strip() for item in bracketed.split(b","))
-    elif lines:
-        text = b" ".join(line.partition(b"- ")[2].strip() for line in lines.split(b"\n"))
-    return parse_allowed_tools(text.decode().strip())
 
 
 _FALSE = frozenset(("false", "no", "off", "0", "n", "f"))

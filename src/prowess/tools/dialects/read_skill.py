@@ -56,7 +56,7 @@ def _render_entry(entry: ListingEntry, files: tuple[str, ...], fork: bool) -> st
 
 def _list_paths(skill: Skill) -> tuple[str, ...]:
     try:
-        return skill.resource_paths()
+        return skill.own_files.resource_paths()
     except SkillError:
         return ()
 
