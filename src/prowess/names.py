@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from prowess.errors import PathTraversalError, ResourceError, ResourceNotFoundError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable
     from collections.abc import Set as AbstractSet
     from typing import TypeVar
 
@@ -25,6 +25,7 @@ MAX_PATH_CHARS = 4096
 MAX_PART_CHARS = 100
 """The longest name that is safe as one part of a path."""
 _PART = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_-])?")
+_NOT_IN_LINK_NAMES = re.compile(r"[^a-z0-9._]+")
 _PORT_DIGITS = "0123456789¹²³"  # Windows takes the superscripts of Latin-1 for digits here
 DEVICE_NAMES = frozenset(
     (
@@ -66,6 +67,20 @@ def make_slug(name: str, most: int) -> str:
     digits = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_SLUG_DIGITS]
     words = _NOT_IN_SLUGS.sub("-", name.lower())[: most - _SLUG_DIGITS - 1].strip("-")
     return f"{words or 'skill'}-{digits}"
+
+
+def link_name(skill: str) -> str:
+    """Return the name of the folder under which agents find a skill: its name in characters that every agent accepts.
+
+    A long name is cut, and ends in digits of its digest. Returns ``""`` when nothing is left, or when the name is not
+    ASCII: such names are easily mistaken for others.
+    """
+    if not skill.isascii():
+        return ""
+    name = _NOT_IN_LINK_NAMES.sub("-", skill.lower()).strip(".-")
+    if len(name) > MAX_PART_CHARS:
+        return make_slug(skill, MAX_PART_CHARS)
+    return name if is_safe_part(name) else ""
 
 
 def fold_name(name: str) -> str:
@@ -144,8 +159,12 @@ def split_resource_path(path: str) -> tuple[str, ...]:
     return parts
 
 
-def is_safe_path(path: str) -> bool:
-    """Return whether a path is relative, stays inside its tree, and is written in its one plain form."""
+def find_unsafe_paths(paths: Iterable[str]) -> list[str]:
+    """Return the paths that are not relative, leave their tree, or are not written in their one plain form."""
+    return [path for path in paths if not _is_safe_path(path)]
+
+
+def _is_safe_path(path: str) -> bool:
     try:
         return "/".join(split_relative_path(path)) == path
     except PathTraversalError:
@@ -218,25 +237,30 @@ def _path_error(path: str, why: str) -> PathTraversalError:
     return PathTraversalError(f"resource path {path[:200]!r} {why}", code="path-escape")
 
 
-def is_below(path: str, folders: AbstractSet[str]) -> bool:
-    """Return whether a relative path with ``/`` is in one of the folders, at any depth; ``""`` is the top."""
-    # The folders above the path are looked up, so that the cost does not grow with the number of folders.
-    return "" in folders or not folders.isdisjoint(folders_above(path))
+def select_below(items: Iterable[T], folders: AbstractSet[str], path_of: Callable[[T], str]) -> list[T]:
+    """Return the items that are in one of the folders, at any depth; ``""`` is the top.
+
+    ``path_of`` returns the relative path of an item.
+    """
+    # The folders above a path are looked up, so that the cost does not grow with the number of folders.
+    return [item for item in items if "" in folders or not folders.isdisjoint(folders_above(path_of(item)))]
 
 
-def folders_above(path: str) -> Iterator[str]:
-    """Yield the folders that a relative path with ``/`` is in, the nearest first; the last is ``""``, the top."""
+def folders_above(path: str) -> list[str]:
+    """Return the folders that a relative path with ``/`` is in, the nearest first; the last is ``""``, the top."""
+    folders = []
     while path:
         path = path.rpartition("/")[0]
-        yield path
+        folders.append(path)
+    return folders
 
 
-def group_by_folder(rows: Iterable[tuple[str, T]], folders: Iterable[str]) -> dict[str, list[T]]:
-    """Return what is in each of some folders, at any depth; ``rows`` are relative paths, each with its value."""
+def group_by_folder(items: Iterable[T], folders: Iterable[str], path_of: Callable[[T], str]) -> dict[str, list[T]]:
+    """Return the items in each of some folders, at any depth; ``path_of`` returns the relative path of an item."""
     groups: dict[str, list[T]] = {folder: [] for folder in folders}
-    # One pass over the rows for all folders: a repository may have thousands of skills.
-    for path, value in rows:
-        for folder in folders_above(path):
+    # One pass over the items for all folders: a repository may have thousands of skills.
+    for item in items:
+        for folder in folders_above(path_of(item)):
             if folder in groups:
-                groups[folder].append(value)
+                groups[folder].append(item)
     return groups

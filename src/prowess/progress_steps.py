@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     ProgressCallback = Callable[[str, int, int], None]
     """Called with the step that begins now, how many steps are done, and how many there are in all."""
@@ -45,12 +45,18 @@ def progress(report: ProgressCallback) -> Iterator[None]:
         _LISTENER.reset(token)
 
 
-def report_steps(items: Sequence[T], what: Callable[[T], str]) -> Iterator[T]:
-    """Yield the items one by one, and report each as a step that ``what`` names, and at the end that all are done."""
+def report_steps(items: Sequence[T], what: Callable[[T], str]) -> Iterable[T]:
+    """Return the items to loop over; each is reported as a step that ``what`` names, and at the end that all are done.
+
+    The items themselves are returned where nobody listens.
+    """
     listener = _LISTENER.get()
     if listener is None or listener.is_in_loop or len(items) < 2:  # noqa: PLR2004 - one step does not count as progress
-        yield from items
-        return
+        return items
+    return _report_each(listener, items, what)
+
+
+def _report_each(listener: _ProgressListener, items: Sequence[T], what: Callable[[T], str]) -> Iterator[T]:
     listener.is_in_loop = True
     try:
         for done, item in enumerate(items):

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prowess import BadReferenceError, SkillRef, is_local_path
-from prowess.addresses.skill_ref import check_version, is_commit, link_name
-from prowess.names import is_safe_part
+from prowess.addresses.skill_ref import check_version, is_commit
+from prowess.names import is_safe_part, link_name
 
 
 @pytest.mark.parametrize(

@@ -329,6 +329,6 @@ def test_a_journal_moves_no_folder_outside_of_an_install(project: Project, name:
     scope = project.installer().project
     journal = ScopeJournal(scope, LinkFolders(scope), prowess.Limits())
     with pytest.raises(prowess.InstallError) as caught:
-        journal.paths_of(Move(name, "1-2"))
+        journal.locate(Move(name, "1-2"))
     assert caught.value.code == "bad-journal"
-    assert journal.paths_of(Move("local/notes/skills/a", "1-2")).path == str(project.place / "skills" / "a")
+    assert journal.locate(Move("local/notes/skills/a", "1-2")).path == str(project.place / "skills" / "a")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from prowess.errors import BadReferenceError
-from prowess.names import MAX_PART_CHARS, is_safe_part, make_slug
+from prowess.names import is_safe_part
 from prowess.text.redaction import show_address
 from prowess.text.versions import is_range
 
@@ -15,7 +15,6 @@ MAX_VERSION_CHARS = 200
 _VERSION = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/+@-]*")
 _COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})")
 _SHORT_COMMIT = re.compile(r"[0-9a-f]{7,39}")
-_NOT_IN_LINK_NAMES = re.compile(r"[^a-z0-9._]+")
 _LOCAL_PREFIXES = ("./", "../", "/")
 
 
@@ -70,20 +69,6 @@ class SkillRef:
 def is_local_path(text: str) -> bool:
     """Return whether ``text`` names a path of this machine: it begins with ``./``, ``../`` or ``/``."""
     return text.startswith(_LOCAL_PREFIXES)
-
-
-def link_name(skill: str) -> str:
-    """Return the name of the folder under which agents find a skill: its name in characters that every agent accepts.
-
-    A long name is cut, and ends in digits of its digest. Returns ``""`` when nothing is left, or when the name is not
-    ASCII: such names are easily mistaken for others.
-    """
-    if not skill.isascii():
-        return ""
-    name = _NOT_IN_LINK_NAMES.sub("-", skill.lower()).strip(".-")
-    if len(name) > MAX_PART_CHARS:
-        return make_slug(skill, MAX_PART_CHARS)
-    return name if is_safe_part(name) else ""
 
 
 def to_folder_name(name: str) -> str:

@@ -6,13 +6,13 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from prowess.addresses.skill_ref import link_name
 from prowess.changes.change import Change, list_scope_files, read_file_states
 from prowess.files.paths import shorten_path
+from prowess.names import link_name
 from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from prowess.addresses.source_spec import SourceSpec
     from prowess.errors import Issue
@@ -44,15 +44,14 @@ def prepare_install(
     *,
     project: bool,
     limits: Limits,
-    fetch: Callable[[SourceSpec], Offer],
     select: Sequence[str] = (),
     watch: bool = False,
 ) -> Change[tuple[InstalledSkill, ...]]:
     """Fetch what a source has, and return its install; where it has several skills, after a choice of some.
 
     ``declared`` is the source as a manifest will have it. With ``watch``, the states of all files that the install
-    would touch are read too. Raises what ``fetch`` raises, and ``AlreadyInstalledError``
-    or ``NameTakenError`` where a place is taken.
+    would touch are read too. Raises what ``Installer.offers`` raises, and
+    ``AlreadyInstalledError`` or ``NameTakenError`` where a place is taken.
     """
 
     def make_plan(declared: SourceSpec | str, select: Sequence[str], offer: Offer | None = None) -> Plan:
@@ -71,7 +70,7 @@ def prepare_install(
     # Planned twice: a place that is taken is an error before anything is fetched.
     first = make_plan(declared, select)
     early = (*installer.issues, *first.issues)
-    offer = fetch(source)
+    offer = installer.offers(source)
     if offer.spec != source:  # a plugin was chosen: its skills, or its own source, are what is declared and installed
         declared, select = offer.spec, ()
     default = [skill.name for skill in offer.chosen(offer.spec.skills)]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.addresses.skill_ref import SkillRef, link_name
+from prowess.addresses.skill_ref import SkillRef
 from prowess.changes.change import Change, list_scope_files, read_file_states
 from prowess.discovery.agents import get_agent
 from prowess.files.paths import shorten_path
 from prowess.install.agent_links import LinkFolders
 from prowess.install.context import require_entry
 from prowess.lockfile.read import LOCK_FILE, read_lock
+from prowess.names import link_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -61,7 +61,7 @@ change_options = group_options(
 
 def plan_to_blocks(steps: Sequence[str]) -> list[Block]:
     """Return the steps of a plan for people; nothing if there are none."""
-    return [line(("Plan:", "title")), *(line(f"- {step}", indent=2) for step in steps), Line()] if steps else []
+    return [line(("Plan:", "title")), *[line(f"- {step}", indent=2) for step in steps], Line()] if steps else []
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ from prowess.files.read import OpenFile, identity_of
 from prowess.names import is_git_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
 
     from prowess.files.read import Identity
@@ -344,60 +344,6 @@ def open_folder_beneath(base: str, parts: tuple[str, ...]) -> Folder:
     return folder
 
 
-def list_plain_names(
-    base: str, parts: tuple[str, ...], inner: frozenset[str], most: int
-) -> tuple[dict[str, list[str]], list[str]] | None:
-    """Return the files of a folder one step below ``base``, by folder, and the names of all folders in it.
-
-    The files of the folder itself are under ``""``, those of the folders that ``inner`` names under their names.
-
-    Fast path of the bench row "load_skill, first call"; the slow path is ``Folder.list_entries``. It gives up with
-    ``None`` when anything calls for a closer look: a link, a special file, a name that is not ASCII, more than
-    ``most`` entries, an error.
-    """
-    if not HAS_HANDLES or len(parts) != 1:
-        return None
-    files: dict[str, list[str]] = {}
-    try:
-        fd = os.open(f"{base}{os.sep}{parts[0]}", _OPEN_CHILD_FLAGS)
-        try:
-            folders = _list_plain_files(fd, "", files, most)
-            for name in inner.intersection(folders or ()):
-                child = os.open(name, _OPEN_CHILD_FLAGS, dir_fd=fd)
-                try:
-                    if _list_plain_files(child, name, files, most) is None:
-                        return None
-                finally:
-                    os.close(child)
-        finally:
-            os.close(fd)
-    except OSError:
-        return None
-    return None if folders is None else (files, folders)
-
-
-def _list_plain_files(fd: int, key: str, files_by_folder: dict[str, list[str]], most: int) -> list[str] | None:
-    """Put the sorted names of a folder's files into ``files_by_folder`` under ``key``; return the names of its folders.
-
-    Returns ``None`` when ``list_plain_names`` is to give up.
-    """
-    folders: list[str] = []
-    files: list[str] = []
-    with os.scandir(fd) as entries:
-        for entry in islice(entries, most + 1):
-            if entry.is_file(follow_symlinks=False):
-                files.append(entry.name)
-            elif entry.is_dir(follow_symlinks=False):
-                folders.append(entry.name)
-            else:
-                return None
-    if len(files) + len(folders) > most or not "".join(files + folders).isascii():
-        return None
-    files.sort()
-    files_by_folder[key] = files
-    return folders
-
-
 def is_surely_only_name(base: str, parts: tuple[str, ...], name: str, most: int, depth: int) -> bool:
     """Return whether no other file in a folder, or below it, has a name that equals ``name`` where case is ignored.
 
@@ -461,6 +407,11 @@ def stat_folder(path: str) -> os.stat_result | None:
     return info if stat.S_ISDIR(info.st_mode) else None
 
 
+def select_folders(paths: Iterable[str]) -> list[str]:
+    """Return the paths that lead to a folder."""
+    return [path for path in paths if os.path.isdir(path)]
+
+
 def count_hard_links(path: str) -> int:
     """Return how many names a file has, 0 when there is none."""
     try:
@@ -484,6 +435,16 @@ def folder_size(path: str) -> int:
 def exists(path: str) -> bool:
     """Return whether there is anything at a path, be it a link that leads nowhere."""
     return os.path.lexists(path)
+
+
+def select_existing(paths: Iterable[str]) -> list[str]:
+    """Return the paths at which there is anything, be it a link that leads nowhere."""
+    return [path for path in paths if os.path.lexists(path)]
+
+
+def exists_from(folder: str, path: str) -> bool:
+    """Whether there is anything at a path as somebody typed it: from ``folder``, or from the home folder with ``~``."""
+    return exists(os.path.join(folder, os.path.expanduser(path)))
 
 
 def find_broken_links(path: str, most: int = 10_000) -> list[tuple[str, str]]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from prowess.files.directory import Folder
+    from prowess.files.write import NewFile
     from prowess.limits import Limits
 
     Visit = Callable[[Folder, str, str], None]
@@ -266,6 +267,11 @@ def hash_bytes(content: bytes, *, executable: bool) -> FileHash:
     return FileHash(len(content), executable, hashlib.sha256(content).hexdigest())
 
 
+def hash_files(files: Iterable[NewFile]) -> dict[str, FileHash]:
+    """Return what a lock file records of files in memory, by their paths."""
+    return {file.path: hash_bytes(file.content, executable=file.executable) for file in files}
+
+
 def hash_file(base: str, parts: tuple[str, ...], limit: int) -> FileHash:
     """Return what a lock file records of a file below ``base``.
 
@@ -388,8 +394,8 @@ def read_tree(folder: str, limits: Limits) -> ReadTree:
         nonlocal left
         with inner.open_file(name, path) as file:
             data = file.read_all(left)
-            left -= len(data)
-            files.append((path, data, is_executable(file)))
+        left -= len(data)
+        files.append((path, data, decide_executable(file.info.st_mode, data)))
 
     tree = walk_tree(folder, (), TreeBounds.for_install(limits), read_one)
     # A checkout has a ".git" of its own. A name that only some file systems take for it was put there to mislead.

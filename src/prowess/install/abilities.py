@@ -62,7 +62,7 @@ def read_skill_head(document: Head, text: bytes) -> SkillHead:
     """Return what a SKILL.md asks for."""
     front = document.front
     body = text[document.body_offset :].decode("utf-8", "replace").strip()
-    commands = tuple(command.text for command in find_commands(body))
+    commands = tuple([command.text for command in find_commands(body)])
     powers = tuple(key for key in front.extra if key in INERT_FIELDS - {"model"})
     return SkillHead(commands, front.allowed_tools, powers)
 
@@ -85,7 +85,7 @@ def list_additions(
     additions: list[UpdateAddition] = []
     new, old = ({file.path: file.content for file in files} for files in (tree.files, before.files))
     # Of thousands of skills, an update changes a few.
-    changed_paths = group_by_folder(((path, path) for path in changed if path in new), tree.skills.values())
+    changed_paths = group_by_folder((path for path in changed if path in new), tree.skills.values(), str)
     for skill, folder in tree.skills.items():
         if not changed_paths[folder]:
             continue

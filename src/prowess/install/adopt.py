@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.addresses.skill_ref import check_part, link_name
+from prowess.addresses.skill_ref import check_part
 from prowess.addresses.source_spec import SourceSpec, as_repository, with_parts
 from prowess.discovery.agents import CLAUDE_SKILLS, SHARED_SKILLS
 from prowess.errors import BadReferenceError, Issue, NotInstalledError, UnsafeTreeError
@@ -27,7 +27,7 @@ from prowess.install.store import Disposal, open_store
 from prowess.install.typed_source import parse_typed_source
 from prowess.installed.other_tools import compute_npm_hash, entry_from_metadata, read_foreign_entries
 from prowess.installed.scopes import list_install_names
-from prowess.names import SKILL_FILE, is_safe_part
+from prowess.names import SKILL_FILE, is_safe_part, link_name
 from prowess.progress_steps import report_steps
 from prowess.text.spelling import did_you_mean
 

@@ -6,7 +6,6 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from prowess.addresses.skill_ref import link_name
 from prowess.discovery.agents import AGENTS
 from prowess.files.directory import Folder, exists, stat_folder
 from prowess.files.paths import is_link, is_link_to
@@ -16,7 +15,7 @@ from prowess.install.installed_files import compare_files
 from prowess.installed.compare import is_exact_copy
 from prowess.installed.placed import PlacedTrees
 from prowess.lockfile.read import read_lock
-from prowess.names import SKILL_FILE, is_safe_part
+from prowess.names import SKILL_FILE, is_safe_part, link_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

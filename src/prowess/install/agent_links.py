@@ -10,12 +10,12 @@ import errno
 import hashlib
 import os
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.discovery.agents import AGENTS, SHARED_SKILLS, find_agents, get_agent
 from prowess.errors import InstallError, SourceError
 from prowess.files import syscalls
-from prowess.files.directory import Folder, stat_folder
+from prowess.files.directory import Folder, select_folders, stat_folder
 from prowess.files.paths import is_inside, is_link_into, read_link, relative_path
 from prowess.files.syscalls import CREATE_JUNCTION
 from prowess.files.write import make_folders, sync_tree, write_tree
@@ -57,6 +57,13 @@ def _list_folders(location: str, root: str, env: tuple[tuple[str, str], ...]) ->
     }
 
 
+class LinkPlace(NamedTuple):
+    """A place for a link: its path, and that path as the lock file has it."""
+
+    path: str
+    recorded: str
+
+
 class LinkFolders:
     """The folders of one scope where skills are linked."""
 
@@ -92,6 +99,20 @@ class LinkFolders:
             chosen[folders[0]] = None
         return list(chosen)
 
+    def places_for(self, names: Iterable[str], agents: Iterable[str]) -> dict[str, list[LinkPlace]]:
+        """The places of links by their names, each in the folders of ``folders_for``."""
+        folders = [(folder, self.to_lock_path(folder)) for folder in self.folders_for(agents)]
+        return {
+            name: [
+                LinkPlace(
+                    os.path.join(folder, name),
+                    os.path.join(recorded, name) if os.path.isabs(recorded) else f"{recorded}/{name}",
+                )
+                for folder, recorded in folders
+            ]
+            for name in names
+        }
+
     def path_of_link(self, recorded: str) -> str:
         """Return the path of a recorded link; raises ``InstallError`` when it is not a plain name in a known folder."""
         # Fast path: thousands of recorded links begin alike, so their folder is checked once.
@@ -104,7 +125,7 @@ class LinkFolders:
                 self._folders_by_prefix[before] = folder
         else:
             path = f"{folder}{os.sep}{name}"
-        self._refuse_outside(folder)
+        self.refuse_outside(folder)
         return path
 
     def _check_link_path(self, recorded: str) -> str:
@@ -132,7 +153,8 @@ class LinkFolders:
 
     def _link_text(self, target: str, path: str) -> str:
         """What a link at a path says that leads to ``target``, which is in the install base."""
-        # Thousands of links are in one folder and lead below another, and to resolve a path costs a call for each part.
+        # The system follows ".." from the real folder, so both sides are resolved. Thousands of links are in one folder
+        # and lead below another, and to resolve a path costs a call for each part.
         folder = os.path.dirname(path)
         way = self._ways_to_base.get(folder)
         if way is None:
@@ -142,10 +164,28 @@ class LinkFolders:
 
     def make_folder(self, folder: str) -> None:
         """Make a folder for links; raises ``InstallError`` (``link-refused``) when it leads out of the project."""
-        self._refuse_outside(folder)
+        self.refuse_outside(folder)
         make_folders(folder, durable=True)
 
-    def _refuse_outside(self, folder: str) -> None:
+    def stage_link(self, target: str, staged: str, final: str, files: Sequence[NewFile], *, copy: bool = False) -> bool:
+        """Make a link at ``staged`` that leads to ``target`` once it is at ``final``; true for a copy of ``files``.
+
+        It is a copy when ``copy`` asks for one, and when the system can make neither links nor junctions.
+        """
+        if copy:
+            return _stage_copy(staged, files)
+        try:
+            syscalls.create_link(self._link_text(target, final), staged)
+        except (OSError, NotImplementedError) as error:
+            # Windows reports a missing privilege by a number of its own.
+            is_refusal = isinstance(error, NotImplementedError) or error.errno in _LINK_UNSUPPORTED
+            if not is_refusal and not getattr(error, "winerror", 0):
+                raise
+            return not stage_junction(target, staged) and _stage_copy(staged, files)
+        return False
+
+    def refuse_outside(self, folder: str) -> None:
+        """Raise ``InstallError`` (``link-refused``) for a folder that leads out of the project."""
         # A project may come from somebody else, and its folders may be links to anywhere.
         if not self._is_within(folder):
             raise InstallError("the folder for links leads out of the project", folder, "link-refused")
@@ -182,15 +222,12 @@ class LinkFolders:
 
     def find_links_into(self, target: str) -> list[str]:
         """Return the links in the folders of this scope that lead into ``target``, recorded or not."""
-        paths = [os.path.join(folder, name) for folder in self._known_folders for name in self._list_links(folder)]
+        paths: list[str] = []
+        for folder in filter(self._is_within, select_folders(self._known_folders)):
+            with Folder(folder) as opened:
+                # Hidden names are not skills: what another process has staged there has one.
+                paths += (os.path.join(folder, name) for name in opened.list_entries().links if is_safe_part(name))
         return [path for path in paths if is_link_into(path, target)]
-
-    def _list_links(self, folder: str) -> Sequence[str]:
-        if stat_folder(folder) is None or not self._is_within(folder):
-            return ()
-        with Folder(folder) as opened:
-            # Hidden names are not skills: what another process has staged there has one.
-            return [name for name in opened.list_entries().links if is_safe_part(name)]
 
     def list_paths(self, name: str) -> list[str]:
         """Return the paths of a name in all folders of this scope, whether or not anything exists there."""
@@ -199,12 +236,11 @@ class LinkFolders:
     def find_leftovers(self) -> list[str]:
         """Return the paths of staged links that a killed process left in the folders of this scope."""
         paths: list[str] = []
-        for folder in self._known_folders:
-            if stat_folder(folder) is not None and self._is_within(folder):
-                with Folder(folder) as opened:
-                    entries = opened.list_entries()
-                names = (*entries.folders, *entries.links)
-                paths += (os.path.join(folder, name) for name in names if name.startswith(self._prefix))
+        for folder in filter(self._is_within, select_folders(self._known_folders)):
+            with Folder(folder) as opened:
+                entries = opened.list_entries()
+            names = (*entries.folders, *entries.links)
+            paths += (os.path.join(folder, name) for name in names if name.startswith(self._prefix))
         return paths
 
 
@@ -221,25 +257,6 @@ def _folder_identity(folder: str) -> tuple[int, int] | None:
     """Return the device and the inode of the folder at the end of a path; ``None`` without a folder."""
     info = stat_folder(folder)
     return None if info is None else (info.st_dev, info.st_ino)
-
-
-def stage_link(target: str, staged: str, final: str, files: Sequence[NewFile], *, copy: bool = False) -> bool:
-    """Make a link at ``staged`` that leads to ``target`` once it is at ``final``; true when it is a copy of ``files``.
-
-    It is a copy when ``copy`` asks for one, and when the system can make neither links nor junctions.
-    """
-    if copy:
-        return _stage_copy(staged, files)
-    # The system follows ".." from the real folder, so both sides are resolved first.
-    text = relative_path(os.path.realpath(target), os.path.realpath(os.path.dirname(final)))
-    try:
-        syscalls.create_link(text, staged)
-    except (OSError, NotImplementedError) as error:
-        # Windows reports a missing privilege by a number of its own.
-        if isinstance(error, OSError) and error.errno not in _LINK_UNSUPPORTED and not getattr(error, "winerror", 0):
-            raise
-        return not stage_junction(target, staged) and _stage_copy(staged, files)
-    return False
 
 
 def stage_junction(target: str, staged: str, *, make: Callable[[str, str], None] | None = CREATE_JUNCTION) -> bool:

@@ -44,6 +44,7 @@ class InstallContext:
     def __init__(self, user: InstallScope, project: InstallScope, access: SourceAccess) -> None:
         self.user, self.project = user, project
         self.access = access._replace(when_dumb=self._note_dumb_server)
+        self.limits: Limits = access.limits
         self.issues: tuple[Issue, ...] = ()
         """What the last command noticed and did not stop for."""
         self._kept_source: LastOpenSource | None = None
@@ -53,11 +54,6 @@ class InstallContext:
         issue = Issue(DUMB_SERVER, "", message, "", 0, "info")
         if issue not in self.issues:
             self.issues += (issue,)
-
-    @property
-    def limits(self) -> Limits:
-        """The limits that every command keeps."""
-        return self.access.limits
 
     @property
     def scopes(self) -> tuple[InstallScope, InstallScope]:

@@ -249,8 +249,8 @@ class _CommitContents:
     def read_files(self, paths: Sequence[str]) -> tuple[NewFile, ...]:
         return tuple(self._commit.read_files([self._entries[path] for path in paths], self._limits))
 
-    def size_of(self, path: str) -> int | None:
-        return self._commit.objects.file_size(self._entries[path].object_id)
+    def sizes_of(self, paths: Sequence[str]) -> list[int | None]:
+        return [self._commit.objects.file_size(self._entries[path].object_id) for path in paths]
 
 
 class LastOpenSource:
@@ -465,8 +465,8 @@ class _SiteContents:
             found.append(self._files_of(self.owners[path])[inner]._replace(path=path))
         return tuple(found)
 
-    def size_of(self, path: str) -> int:
-        return self.owners[path].files[path.partition("/")[2]].size
+    def sizes_of(self, paths: Sequence[str]) -> list[int | None]:
+        return [self.owners[path].files[path.partition("/")[2]].size for path in paths]
 
     def _files_of(self, skill: ListedSkill) -> dict[str, NewFile]:
         if skill.name not in self._read:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import itemgetter
+from typing import TYPE_CHECKING
 
-from prowess.addresses.skill_ref import link_name
 from prowess.addresses.source_spec import SourceSpec, with_skills
 from prowess.errors import InstallError, Issue, UnsafeTreeError
-from prowess.files.tree import GUESSED_CODE, HAS_EXECUTABLE_BITS, digest_tree, find_guesses, hash_bytes
+from prowess.files.tree import GUESSED_CODE, HAS_EXECUTABLE_BITS, digest_tree, find_guesses, hash_files
 from prowess.install.entry_source import policy_address
 from prowess.install.plugins import refuse_only_plugins
 from prowess.install.source_survey import find_claimed_folders, survey_source
 from prowess.install.source_tree import check_paths, refuse_irregular
-from prowess.names import is_below
+from prowess.names import link_name, select_below
 from prowess.policy.files import current_policy
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from prowess.lockfile.read import LockEntry
 
 
-class InstallTree(NamedTuple):
+@dataclass(frozen=True)  # Without slots, because ``hashes`` is kept once it was asked for.
+class InstallTree:
     """What goes to one place in the install base."""
 
     spec: SourceSpec
@@ -49,10 +51,10 @@ class InstallTree(NamedTuple):
     signer: str = ""
     """The fingerprint of the key that signed the version; ``""`` for none."""
 
-    @property
+    @cached_property
     def hashes(self) -> dict[str, FileHash]:
         """The hash of every file, by path, as a lock entry has them."""
-        return hashes_of(self.files)
+        return hash_files(self.files)
 
     @property
     def digest(self) -> str:
@@ -72,12 +74,7 @@ def with_skill_files_only(tree: InstallTree) -> InstallTree:
     if len(skills) == len(tree.skills):
         return tree  # nearly always, and no tree holds files outside of its skills' folders
     prefixes = tuple(f"{folder}/" if folder else "" for folder in skills.values())
-    return tree._replace(files=tuple(file for file in tree.files if file.path.startswith(prefixes)), skills=skills)
-
-
-def hashes_of(files: Iterable[NewFile]) -> dict[str, FileHash]:
-    """Return the hash of each file in memory, by path, as a lock entry has them."""
-    return {file.path: hash_bytes(file.content, executable=file.executable) for file in files}
+    return replace(tree, files=tuple(file for file in tree.files if file.path.startswith(prefixes)), skills=skills)
 
 
 def take_recorded_modes(
@@ -112,8 +109,8 @@ def _tree_of_all(spec: SourceSpec, survey: SourceSurvey) -> InstallTree:
     load_error = survey.issues[0] if survey.issues and not survey.skills else None
     # When no skill can be loaded, the tree holds everything that claims to be one, for those who compare it.
     folders = set(skills.values()) or find_claimed_folders(survey.paths)
-    refuse_irregular((code, path) for code, path in survey.irregular if is_below(path, folders))
-    paths = [path for path in survey.paths if is_below(path, folders)]
+    refuse_irregular(select_below(survey.irregular, folders, itemgetter(1)))
+    paths = select_below(survey.paths, folders, str)
     check_paths(paths, survey.limits)
     files = survey.tree.read_files(paths, below=spec.subpath)
     issues = (*survey.issues, *_guesses_of(spec, files))
@@ -161,8 +158,8 @@ def refuse_by_policy(trees: Iterable[InstallTree], folder: str = "") -> None:
     for tree in trees:
         for name, inside in tree.skills.items():
             prefix = f"{inside}/" if inside else ""
-            files = (file for file in tree.files if file.path.startswith(prefix))
-            digest = digest_tree({path.removeprefix(prefix): one for path, one in hashes_of(files).items()})
+            files = {path[len(prefix) :]: one for path, one in tree.hashes.items() if path.startswith(prefix)}
+            digest = digest_tree(files)
             policy.check_skill(name, digest, policy_address(tree.spec), tree.spec.ref)
 
 
@@ -201,14 +198,14 @@ def tree_for_entry(entry: LockEntry, source: SourceTree, spec: SourceSpec, limit
     tree = with_skill_files_only(tree) if entry.is_copied else tree
     if spec.kind == "folder":
         tree = with_recorded_modes(tree, entry)
-    return tree._replace(name=entry.name, select=entry.select)
+    return replace(tree, name=entry.name, select=entry.select)
 
 
 def with_recorded_modes(tree: InstallTree, entry: LockEntry) -> InstallTree:
     """Return the tree of a plain folder; where the disk has no executable bits, those that an entry records count."""
     new = (file.path for file in tree.files if file.executable and file.path not in entry.files)
     issues = (*(issue for issue in tree.issues if issue.code != GUESSED_CODE), *find_guesses(new, entry.source))
-    return tree._replace(files=take_recorded_modes(tree.files, entry.files), issues=issues)
+    return replace(tree, files=take_recorded_modes(tree.files, entry.files), issues=issues)
 
 
 def _unchanged_tree(entry: LockEntry, source: SourceTree, spec: SourceSpec, limits: Limits) -> InstallTree | None:
@@ -222,5 +219,5 @@ def _unchanged_tree(entry: LockEntry, source: SourceTree, spec: SourceSpec, limi
     is_listed = len(paths) == len(entry.files) and all(path.removeprefix(prefix) in entry.files for path in paths)
     if not is_listed or source.irregular_below(entry.subpath):
         return None
-    tree = read_recorded_tree(source, entry, spec, limits)._replace(commit=source.commit, signer=source.signer)
+    tree = replace(read_recorded_tree(source, entry, spec, limits), commit=source.commit, signer=source.signer)
     return tree if tree.digest == entry.digest else None

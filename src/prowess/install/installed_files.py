@@ -6,7 +6,6 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from prowess.addresses.skill_ref import link_name
 from prowess.errors import ResourceNotFoundError
 from prowess.files.paths import is_real_folder
 from prowess.files.read import OpenFile
@@ -14,6 +13,7 @@ from prowess.files.tree import is_executable, read_tree
 from prowess.files.write import NewFile
 from prowess.install.install_tree import take_recorded_modes
 from prowess.installed.compare import NOT_SYNCED, compare_folder, compare_install, is_exact_copy
+from prowess.names import link_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

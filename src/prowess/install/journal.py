@@ -22,12 +22,13 @@ import re
 import secrets
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from prowess.errors import InstallError, Issue, PathTraversalError
 from prowess.files import syscalls
 from prowess.files.delete import delete_tree
-from prowess.files.directory import Folder, exists, stat_folder
+from prowess.files.directory import Folder, exists, select_folders
 from prowess.files.paths import is_real_folder, read_inode
 from prowess.files.write import make_folders, write_atomic, write_new_file
 from prowess.install.backups import back_up
@@ -50,6 +51,8 @@ from prowess.lockfile.write import EMPTY_LOCK_TEXT, refuse_oversized
 from prowess.names import is_safe_part, split_relative_path
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from prowess.install.agent_links import LinkFolders
     from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
@@ -58,12 +61,17 @@ _TEMP_NAME = re.compile(rf"\.{{1,2}}(?:{re.escape(LOCK_FILE)}|{re.escape(JOURNAL
 """The names of the files that a process that died may leave beside the lock file."""
 
 
-class MovePaths(NamedTuple):
-    """The paths of a move: the place itself, where the new entry waits, and where the old one goes."""
+class LocatedMove(NamedTuple):
+    """A move with its paths: the place itself, where the new entry waits, and where the old one goes."""
 
+    move: Move
     path: str
     staged: str
     replaced: str
+
+    def with_staged_inode(self) -> Self:
+        """The move with the inode number of the entry that waits."""
+        return self._replace(move=replace(self.move, new=read_inode(self.staged)))
 
 
 class ScopeJournal:
@@ -74,20 +82,20 @@ class ScopeJournal:
         self._store = os.path.join(scope.base, STORE_FOLDER)
         self._path = journal_path(scope)
 
-    def paths_of(self, move: Move) -> MovePaths:
-        """Return the paths of a move; raises ``InstallError`` for a name that leads out of the folders of the scope."""
+    def locate(self, move: Move) -> LocatedMove:
+        """The move with its paths; raises ``InstallError`` for a name that leads out of the folders of the scope."""
         # A journal may have come with a clone: every name in it is checked before it becomes a part of a path.
         if not is_safe_part(move.token):
             raise self._bad_journal_error(f"it names {move.token[:80]!a}")
         if move.link:
             path = self._link_folders.path_of_link(move.name)
             beside = self._link_folders.staging_path(path, move.token)
-            return MovePaths(path, f"{beside}.new", f"{beside}.old")
+            return LocatedMove(move, path, f"{beside}.new", f"{beside}.old")
         org, name, *inner = (*move.name.split("/", 2), "")[:3]
         if not is_safe_part(org) or not is_safe_part(name) or not self._is_own_folder(move.name, *inner):
             raise self._bad_journal_error(f"it names {move.name[:80]!a}")
         beside = os.path.join(self._store, move.token)
-        return MovePaths(self._scope.install_folder(move.name), f"{beside}.new", f"{beside}.old")
+        return LocatedMove(move, self._scope.install_folder(move.name), f"{beside}.new", f"{beside}.old")
 
     def _is_own_folder(self, name: str, inner: str = "") -> bool:
         """Whether a folder below an install is one that a change may move: no part of its path leads elsewhere."""
@@ -101,7 +109,7 @@ class ScopeJournal:
 
     # -- making and recovering a change --------------------------------------------------------------------------------
 
-    def run_moves(self, moves: tuple[Move, ...], before: str | None, after: str | None) -> tuple[Issue, ...]:
+    def run_moves(self, moves: Sequence[LocatedMove], before: str | None, after: str | None) -> tuple[Issue, ...]:
         """Make the moves and have the lock file say ``after``; returns an issue for each backup that was made.
 
         ``None`` stands for no lock file. When something fails, the change is taken back, and the error is raised. What
@@ -110,7 +118,7 @@ class ScopeJournal:
         """
         final = EMPTY_LOCK_TEXT if after is None else after
         change = None if before == after else LockChange(secrets.token_hex(6), digest_text(before), digest_text(final))
-        journal = Journal(moves, change)
+        journal = Journal(tuple([one.move for one in moves]), change)
         refuse_oversized(final, os.path.join(self._scope.lock_folder, LOCK_FILE), self._limits)
         try:
             make_folders(self._scope.lock_folder, durable=True)
@@ -121,13 +129,13 @@ class ScopeJournal:
                 staged = os.path.join(self._scope.lock_folder, change.staged)
                 write_new_file(staged, final.encode(), mode=0o644, durable=True)
             write_atomic(self._path, journal_text.encode())
-            self._roll_forward(journal)
+            self._roll_forward(moves, change)
         except BaseException:
             with suppress(OSError, InstallError):  # the next command ends what cannot be taken back now
-                if not self._has_new_lock(journal):
-                    self._undo_change(journal)
+                if not self._has_new_lock(change):
+                    self._undo_change(moves)
             raise
-        backups = self._dispose_old_entries(journal)
+        backups = self._dispose_old_entries(moves)
         self._delete_journal()
         return backups
 
@@ -140,8 +148,7 @@ class ScopeJournal:
         """
         try:
             journal = read_journal(self._scope, self._limits)
-            for move in journal.moves if journal is not None else ():
-                self.paths_of(move)
+            moves = [self.locate(move) for move in journal.moves] if journal is not None else []
         except InstallError as error:
             return self._back_up_store(error)
         if journal is None:
@@ -149,134 +156,79 @@ class ScopeJournal:
         if keep_lock and journal.lock is not None:
             raise interrupted_error(self._scope)
         backups: tuple[Issue, ...] = ()
-        if self._can_finish(journal):
-            self._roll_forward(journal)
-            backups = self._dispose_old_entries(journal)
+        if self._can_finish(moves, journal.lock):
+            self._roll_forward(moves, journal.lock)
+            backups = self._dispose_old_entries(moves)
         else:
-            self._roll_back(journal)
+            self._roll_back(moves)
         self.delete_temp_files()
         self._delete_journal()
         return backups
 
-    def _can_finish(self, journal: Journal) -> bool:
+    def _can_finish(self, moves: Sequence[LocatedMove], change: LockChange | None) -> bool:
         """Return whether a change can be finished: it counts already, or everything that it needs is still there."""
-        if self._has_new_lock(journal):
+        if self._has_new_lock(change):
             return True
-        is_whole = all(self._has_new_entry(move) for move in journal.moves)
-        if journal.lock is None:
+        is_whole = all(not move.new or move.new in map(read_inode, (path, staged)) for move, path, staged, _ in moves)
+        if change is None:
             return is_whole
         # Somebody may have replaced the lock file meanwhile, for example by a checkout: then theirs stays.
         now = digest_text(read_text(self._scope.lock_folder, LOCK_FILE, self._limits))
-        staged = digest_text(read_text(self._scope.lock_folder, journal.lock.staged, self._limits))
-        return is_whole and (now, staged) == (journal.lock.before, journal.lock.after)
+        staged = digest_text(read_text(self._scope.lock_folder, change.staged, self._limits))
+        return is_whole and (now, staged) == (change.before, change.after)
 
-    def _has_new_lock(self, journal: Journal) -> bool:
+    def _has_new_lock(self, change: LockChange | None) -> bool:
         """Return whether the lock file has the text of the finished change, so that the change counts."""
-        if journal.lock is None:
+        if change is None:
             return False
         text = read_text(self._scope.lock_folder, LOCK_FILE, self._limits)
         # A lock file that records nothing is deleted as the last step, so a missing one may be the finished change.
-        removed = text is None and journal.lock.after == digest_text(EMPTY_LOCK_TEXT) and journal.lock.before != ""
-        return removed or digest_text(text) == journal.lock.after
+        removed = text is None and change.after == digest_text(EMPTY_LOCK_TEXT) and change.before != ""
+        return removed or digest_text(text) == change.after
 
-    def _has_new_entry(self, move: Move) -> bool:
-        """Return whether the new entry of a move is in its place, or still waits; true for a move that only removes."""
-        paths = self.paths_of(move)
-        return not move.new or move.new in {read_inode(paths.path), read_inode(paths.staged)}
+    def _roll_forward(self, moves: Sequence[LocatedMove], change: LockChange | None) -> None:
+        for located in moves:
+            _apply_move(*located)
+        _sync_folders(moves)
+        self._replace_lock(change)
 
-    def _roll_forward(self, journal: Journal) -> None:
-        for move in journal.moves:
-            # A new entry that got lost after the change counted is missing from then on; a sync puts it back.
-            if self._has_new_entry(move):
-                self._apply_move(move, self.paths_of(move))
-        self._sync_folders(journal)
-        self._replace_lock(journal)
-
-    def _roll_back(self, journal: Journal) -> None:
+    def _roll_back(self, moves: Sequence[LocatedMove]) -> None:
         # In reverse, so that no link ever leads to a tree that was taken back already.
-        for move in reversed(journal.moves):
-            self._undo_move(move, self.paths_of(move))
-        self._sync_folders(journal)
+        for located in reversed(moves):
+            _undo_move(*located)
+        _sync_folders(moves)
 
-    def _undo_change(self, journal: Journal) -> None:
+    def _undo_change(self, moves: Sequence[LocatedMove]) -> None:
         """Take back a change of this process, with its journal and everything that was staged for it."""
-        self._roll_back(journal)
+        self._roll_back(moves)
         if exists(self._path):
             self._delete_journal()
-        for move in journal.moves:
-            paths = self.paths_of(move)
-            for path in (paths.staged, paths.replaced):
+        for move, _, staged, replaced in moves:
+            for path in (staged, replaced):
                 if read_inode(path) != move.old:
                     delete_tree(path)
         self.delete_temp_files()
 
-    def _sync_folders(self, journal: Journal) -> None:
-        """Have the disk hold every rename before the lock file records it."""
-        for folder in sorted({os.path.dirname(self.paths_of(move).path) for move in journal.moves}):
-            if stat_folder(folder) is not None:
-                syscalls.sync_folder(folder)
-
     # -- steps -------------------------------------------------------------------------------------------------------
 
-    def _apply_move(self, move: Move, paths: MovePaths) -> None:
-        now = read_inode(paths.path)
-        if not move.new:
-            if now and now == move.old:
-                syscalls.rename(paths.path, paths.replaced)
-        elif now == move.new:
-            if exists(paths.staged):  # the process died right after the swap, so the old entry has the staged name
-                syscalls.rename(paths.staged, paths.replaced)
-        elif now and syscalls.swap_entries(paths.staged, paths.path):
-            syscalls.rename(paths.staged, paths.replaced)
-        else:
-            if now:  # a system that cannot exchange two names has a moment without either
-                syscalls.rename(paths.path, paths.replaced)
-            syscalls.rename(paths.staged, paths.path)
-
-    def _undo_move(self, move: Move, paths: MovePaths) -> None:
-        now = read_inode(paths.path)
-        # After a swap the old entry has the staged name for a moment, until it gets its own.
-        candidates = (paths.replaced, paths.staged) if move.old else ()
-        before = next((path for path in candidates if read_inode(path) == move.old), "")
-        if now == move.old or (not now and not before):
-            return
-        if before and now:
-            self._swap_back(paths, before)
-        elif before:
-            syscalls.rename(before, paths.path)
-        elif now == move.new:
-            syscalls.rename(paths.path, paths.staged)
-
-    def _swap_back(self, paths: MovePaths, before: str) -> None:
-        """Put the old entry in its place again, and the new one back to where it waited."""
-        # The new entry is kept, not deleted: the next command may still finish the change.
-        if not syscalls.swap_entries(before, paths.path):
-            spare = f"{paths.staged}.spare"
-            syscalls.rename(paths.path, spare)
-            syscalls.rename(before, paths.path)
-            syscalls.rename(spare, paths.staged)
-        elif before != paths.staged:
-            syscalls.rename(before, paths.staged)
-
-    def _replace_lock(self, journal: Journal) -> None:
+    def _replace_lock(self, change: LockChange | None) -> None:
         """Rename the staged lock file to its place. A lock file that records no install does not stay."""
-        if journal.lock is None:
+        if change is None:
             return
         folder = self._scope.lock_folder
         path = os.path.join(folder, LOCK_FILE)
-        if not self._has_new_lock(journal):
-            syscalls.rename(os.path.join(folder, journal.lock.staged), path)
+        if not self._has_new_lock(change):
+            syscalls.rename(os.path.join(folder, change.staged), path)
             syscalls.sync_folder(folder)
         if read_text(folder, LOCK_FILE, self._limits) == EMPTY_LOCK_TEXT:
             syscalls.delete_file(path)
             syscalls.sync_folder(folder)
 
-    def _dispose_old_entries(self, journal: Journal) -> tuple[Issue, ...]:
+    def _dispose_old_entries(self, moves: Sequence[LocatedMove]) -> tuple[Issue, ...]:
         """Move the old entries of a change to the backups, or delete them; returns an issue for each backup."""
         # A replaced tree stays in the store for a while: programs may still read files of it.
         backups: list[Issue] = []
-        for move in journal.moves:
-            replaced = self.paths_of(move).replaced
+        for move, _, _, replaced in moves:
             if not exists(replaced):
                 continue
             reason = move.keep or self._find_late_edit(move, replaced)
@@ -326,6 +278,52 @@ class ScopeJournal:
 
     def _bad_journal_error(self, why: str) -> InstallError:
         return InstallError(f"the journal of an interrupted change is malformed: {why}", self._path, "bad-journal")
+
+
+def _apply_move(move: Move, path: str, staged: str, replaced: str) -> None:
+    now, waiting = read_inode(path), read_inode(staged)
+    if not move.new:
+        if now and now == move.old:
+            syscalls.rename(path, replaced)
+    elif now == move.new:
+        if waiting:  # the process died right after the swap, so the old entry has the staged name
+            syscalls.rename(staged, replaced)
+    elif waiting != move.new:
+        return  # the new entry got lost after the change counted: it is missing from now on, and a sync puts it back
+    elif now and syscalls.swap_entries(staged, path):
+        syscalls.rename(staged, replaced)
+    else:
+        if now:  # a system that cannot exchange two names has a moment without either
+            syscalls.rename(path, replaced)
+        syscalls.rename(staged, path)
+
+
+def _undo_move(move: Move, path: str, staged: str, replaced: str) -> None:
+    now = read_inode(path)
+    # After a swap the old entry has the staged name for a moment, until it gets its own.
+    candidates = (replaced, staged) if move.old else ()
+    before = next((candidate for candidate in candidates if read_inode(candidate) == move.old), "")
+    if now == move.old or (not now and not before):
+        return
+    if before and now:
+        # The new entry goes back to where it waited: the next command may still finish the change.
+        if not syscalls.swap_entries(before, path):
+            spare = f"{staged}.spare"
+            syscalls.rename(path, spare)
+            syscalls.rename(before, path)
+            syscalls.rename(spare, staged)
+        elif before != staged:
+            syscalls.rename(before, staged)
+    elif before:
+        syscalls.rename(before, path)
+    elif now == move.new:
+        syscalls.rename(path, staged)
+
+
+def _sync_folders(moves: Sequence[LocatedMove]) -> None:
+    """Have the disk hold every rename before the lock file records it."""
+    for folder in select_folders(sorted({os.path.dirname(one.path) for one in moves})):
+        syscalls.sync_folder(folder)
 
 
 def new_token() -> str:

@@ -12,7 +12,6 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prowess.addresses.skill_ref import link_name
 from prowess.addresses.source_spec import SourceSpec, with_parts
 from prowess.discovery.agents import get_agent
 from prowess.errors import BadReferenceError, InstallError, SourceError
@@ -20,6 +19,7 @@ from prowess.files.directory import exists
 from prowess.install.typed_source import parse_typed_source, with_safe_name
 from prowess.lockfile.conflicts import find_marker
 from prowess.lockfile.read import COPY_MODE, read_text
+from prowess.names import link_name
 from prowess.settings import MANIFEST_KEYS, SETS_TABLE, SETTINGS_TABLE
 from prowess.text.redaction import show_address
 from prowess.text.spelling import did_you_mean

@@ -10,22 +10,22 @@ import posixpath
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.addresses.skill_ref import link_name
 from prowess.errors import AlreadyInstalledError, NameTakenError
-from prowess.files.directory import exists
+from prowess.files.directory import exists, select_existing
 from prowess.install.ownership import (
     dispose_of_install,
-    find_link_holder,
     is_copy_in_place,
     is_made_by_prowess,
     recorded_link_paths,
     stage_unlink,
 )
 from prowess.installed.scopes import locate_install
+from prowess.names import link_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from prowess.install.agent_links import LinkPlace
     from prowess.install.plan import InstallOptions
     from prowess.install.store import AgentLink, Store, TakenNames
     from prowess.installed.scopes import InstallScope
@@ -77,13 +77,16 @@ def find_displaced_installs(
     # The installs that are replaced as a whole give up their links anyway.
     replaced = {store.taken_names.find_entry(name) for name in installs}
     others = {name: entry for name, entry in store.locked.items() if name not in replaced}
-    folders = store.link_folders.folders_for(options.agents)
     # Nothing is fetched yet, and only the files show whether existing copies are the skills to come.
     options = options._replace(replace_foreign=True) if options.copy else options
     holders: dict[str, LockEntry] = {}
-    for skill, name in skills.items():
-        for path in (os.path.join(folder, link_name(skill)) for folder in folders if link_name(skill)):
-            holder = _find_entry_to_displace(store, others, path, Newcomer(name, source, options))
+    linked = {link_name(skill): name for skill, name in skills.items()}
+    places = store.link_folders.places_for(filter(None, linked), options.agents)
+    taken = set(select_existing([place.path for of_link in places.values() for place in of_link]))
+    for link, of_link in places.items():
+        newcomer = Newcomer(linked[link], source, options)
+        for place in of_link:
+            holder = _find_entry_to_displace(store, others, place, newcomer, is_taken=place.path in taken)
             if holder is not None:
                 holders[holder.name] = holder
     return list(holders.values())
@@ -96,24 +99,30 @@ def displace_others(store: Store, locked: LockEntries, links: Sequence[AgentLink
     """
     options = newcomer.options
     names = {os.path.basename(link.path) for link in links}
+    taken = set(select_existing([link.path for link in links]))
     for link in links:
         # An existing copy that is equal byte for byte is in nobody's way.
         allowed = options._replace(replace_foreign=True) if is_copy_in_place(store, link) else options
-        holder = _find_entry_to_displace(store, locked, link.path, newcomer._replace(options=allowed))
+        holder = _find_entry_to_displace(
+            store, locked, link, newcomer._replace(options=allowed), is_taken=link.path in taken
+        )
         if holder is not None:
             if options.replace and options.declared and holder.declared:
                 _refuse_partial_loss(link.path, holder, names)
-            _take_link_from(store, locked, holder, link.path)
+            _take_link_from(store, locked, holder, link.recorded)
 
 
-def _find_entry_to_displace(store: Store, locked: LockEntries, path: str, newcomer: Newcomer) -> LockEntry | None:
-    """Return the other install that has a path where agents look; ``None`` when the path is free for the newcomer.
+def _find_entry_to_displace(
+    store: Store, locked: LockEntries, place: LinkPlace | AgentLink, newcomer: Newcomer, *, is_taken: bool
+) -> LockEntry | None:
+    """The other install that has a place where agents look; ``None`` when the place is free for the newcomer.
 
-    Raises ``NameTakenError`` unless that install, or anything else at its place, gives way.
+    ``is_taken``: something is there on the disk. Raises ``NameTakenError`` unless that install, or anything else at its
+    place, gives way.
     """
     # What nobody recorded is refused first: only the caller may give up what could be the user's own.
-    holder = find_link_holder(store, locked, path)
-    if not newcomer.options.replace_foreign:
+    path, holder = place.path, store.taken_names.find_link_holder(place.recorded, locked)
+    if is_taken and not newcomer.options.replace_foreign:
         _refuse_foreign_path(store, path, holder or store.locked.get(newcomer.name), newcomer.source)
     if holder is not None and not newcomer.options.may_replace(holder.name):
         raise NameTakenError(_taken_message(os.path.basename(path), holder, newcomer.source), path)
@@ -146,7 +155,7 @@ def _refuse_partial_loss(path: str, holder: LockEntry, names: set[str]) -> None:
 
 
 def _refuse_foreign_path(store: Store, path: str, entry: LockEntry | None, source: str) -> None:
-    if not exists(path) or is_made_by_prowess(store, path, entry):
+    if is_made_by_prowess(store, path, entry):
         return
     name = os.path.basename(path)
     message = (
@@ -155,9 +164,8 @@ def _refuse_foreign_path(store: Store, path: str, entry: LockEntry | None, sourc
     raise NameTakenError(message, path)
 
 
-def _take_link_from(store: Store, locked: LockEntries, holder: LockEntry, path: str) -> None:
+def _take_link_from(store: Store, locked: LockEntries, holder: LockEntry, lost: str) -> None:
     """Take a link from the entry that has it; stage the removal of the install when it has no skill left."""
-    lost = store.link_folders.to_lock_path(path)
     skills = {skill: folder for skill, folder in holder.skills.items() if link_name(skill) != posixpath.basename(lost)}
     links, copies = (tuple(link for link in links if link != lost) for links in (holder.links, holder.copies))
     rest = replace(holder, links=links, copies=copies, skills=skills)

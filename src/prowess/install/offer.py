@@ -6,7 +6,6 @@ import posixpath
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from prowess.addresses.skill_ref import link_name
 from prowess.authoring.descriptions import description_issues
 from prowess.authoring.findings import find_secret_issues
 from prowess.errors import Issue
@@ -14,7 +13,7 @@ from prowess.install.abilities import read_skill_head
 from prowess.install.plugins import choose_plugins, limit_to_listed
 from prowess.install.source_survey import survey_source
 from prowess.install.source_tree import REFUSAL_REASONS
-from prowess.names import SKILL_FILE
+from prowess.names import SKILL_FILE, link_name
 from prowess.select.budget import listing_costs
 from prowess.skills.inventory import list_scripts
 from prowess.skills.parse import text_issues
@@ -22,7 +21,7 @@ from prowess.skills.skill import Skill
 from prowess.text.tokens import estimate_tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from contextlib import AbstractContextManager
     from datetime import datetime
 
@@ -161,7 +160,16 @@ def _make_offer(source: SourceTree, spec: SourceSpec, limits: Limits) -> Offer:
     chosen = survey.choose_skills(spec.skills) if spec.skills else sorted(survey.skills, key=lambda skill: skill.folder)
     if spec.skills:  # who has chosen skills is likely to install them, so all of their files are fetched at once
         survey.prefetch(chosen)
-    skills = tuple(_make_offered_skill(skill, survey, spec) for skill in chosen)
+    # A listing names the path of the skill, which costs tokens too: here it is the path of a link in this project.
+    folders = [f".agents/skills/{link_name(skill.name) or 'skill'}" for skill in chosen]
+    listed = [
+        Skill(skill.document.front, f"{folder}/{SKILL_FILE}") for skill, folder in zip(chosen, folders, strict=True)
+    ]
+    costs = listing_costs(listed)
+    skills = tuple(
+        _make_offered_skill(skill, shown, costs[skill.name], survey, spec)
+        for skill, shown in zip(chosen, listed, strict=True)
+    )
     # A commit can be fetched again; other sources may give other files the next time.
     in_memory = source if source.is_in_memory else None
     plugins = tuple(
@@ -172,23 +180,22 @@ def _make_offer(source: SourceTree, spec: SourceSpec, limits: Limits) -> Offer:
     return Offer(spec, source.commit, source.date, skills, survey.issues, in_memory, plugins)
 
 
-def _make_offered_skill(skill: TreeSkill, survey: SourceSurvey, spec: SourceSpec) -> OfferedSkill:
-    front = skill.document.front
-    # A listing names the path of the skill, which costs tokens too: here it is the path of a link in this project.
-    listed = Skill(front, f".agents/skills/{link_name(skill.name) or 'skill'}/{SKILL_FILE}")
+def _make_offered_skill(
+    skill: TreeSkill, listed: Skill, cost: int, survey: SourceSurvey, spec: SourceSpec
+) -> OfferedSkill:
     body = skill.text[skill.document.body_offset :].decode("utf-8", "replace").strip()
     head = read_skill_head(skill.document, skill.text)
     prefix = f"{skill.folder}/" if skill.folder else ""
-    files = tuple(path.removeprefix(prefix) for path in survey.files_by_folder[skill.folder])
+    files = tuple([path.removeprefix(prefix) for path in survey.files_by_folder[skill.folder]])
     sizes = survey.sizes_of(skill)
     return OfferedSkill(
         skill.name,
-        listed.description,
+        skill.document.front.description.strip(),
         "/".join(part for part in (spec.subpath, skill.folder) if part),
-        listing_costs([listed])[listed.name],
+        cost,
         estimate_tokens(body),
         files,
-        sum(size or 0 for size in sizes),
+        sum(filter(None, sizes)),
         None not in sizes,
         head.commands,
         list_scripts(files),
@@ -196,11 +203,11 @@ def _make_offered_skill(skill: TreeSkill, survey: SourceSurvey, spec: SourceSpec
         head.allowed_tools,
         not skill.is_default,
         skill.plugin,
-        tuple(_find_issues(skill, listed, survey, spec)),
+        _find_issues(skill, listed, survey, spec),
     )
 
 
-def _find_issues(skill: TreeSkill, listed: Skill, survey: SourceSurvey, spec: SourceSpec) -> Iterator[Issue]:
+def _find_issues(skill: TreeSkill, listed: Skill, survey: SourceSurvey, spec: SourceSpec) -> tuple[Issue, ...]:
     """What keeps a skill from being installed, and what ``check`` finds in its SKILL.md, with paths in the source."""
     # The rules compare the name of a skill with that of its folder; a skill at the top has no folder.
     folder = skill.folder.rpartition("/")[2] or skill.name
@@ -210,8 +217,8 @@ def _find_issues(skill: TreeSkill, listed: Skill, survey: SourceSurvey, spec: So
         *description_issues(listed),
     )
     path = "/".join(part for part in (spec.subpath, skill.path) if part)
-    yield from (
+    refusals = [
         Issue(code, refused, f"{REFUSAL_REASONS.get(code, code)}: the skill cannot be installed", refused)
         for code, refused in survey.irregular_by_folder[skill.folder]
-    )
-    yield from (replace(issue, path=path) for issue in issues)
+    ]
+    return (*refusals, *[replace(issue, path=path) for issue in issues])

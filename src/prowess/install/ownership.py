@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING
 from prowess.errors import Issue
 from prowess.files.directory import exists, stat_folder
 from prowess.files.paths import is_link, is_link_file_into, is_link_into, is_real_folder
-from prowess.files.tree import digest_on_disk
-from prowess.install.install_tree import hashes_of
+from prowess.files.tree import digest_on_disk, hash_files
 from prowess.install.store import DELETED, Disposal
 from prowess.installed.compare import compare_folder, has_other_line_ends, is_exact_copy
 from prowess.installed.placed import digest_folder, name_copy
 
 if TYPE_CHECKING:
     from prowess.install.store import AgentLink, Store
-    from prowess.lockfile.read import LockEntries, LockEntry
+    from prowess.lockfile.read import LockEntry
 
 
 def dispose_of_install(store: Store, entry: LockEntry | None, name: str) -> Disposal:
@@ -38,14 +37,6 @@ def dispose_of_install(store: Store, entry: LockEntry | None, name: str) -> Disp
     if digest:
         return Disposal(digest=digest)
     return Disposal("edited" if entry is not None or store.placed.parts_of(name) else "unknown")
-
-
-def find_link_holder(store: Store, locked: LockEntries, path: str) -> LockEntry | None:
-    """Return the entry that records the link or copy at a path; ``None`` when no entry does."""
-    recorded = store.link_folders.to_lock_path(path)
-    entry = locked.get(store.taken_names.find_link_holder(recorded))
-    # The index of names also knows entries that lost the link while this change was staged.
-    return entry if entry is not None and recorded in entry.links else None
 
 
 def is_made_by_prowess(store: Store, path: str, entry: LockEntry | None) -> bool:
@@ -82,7 +73,7 @@ def is_copy_in_place(store: Store, link: AgentLink) -> bool:
     """Return whether the copy that ``link`` asks for is there already, byte for byte, no matter who put it there."""
     if not link.copy or not is_real_folder(link.path):
         return False
-    return not compare_folder(hashes_of(link.files), link.path, store.limits)
+    return not compare_folder(hash_files(link.files), link.path, store.limits)
 
 
 def with_disposal(store: Store, link: AgentLink, holder: LockEntry | None) -> AgentLink:
@@ -93,7 +84,7 @@ def with_disposal(store: Store, link: AgentLink, holder: LockEntry | None) -> Ag
     if not exists(link.path) or is_link(link.path) or is_link_file_into(link.path, store.scope.base):
         return link
     if is_copy_in_place(store, link):
-        return link._replace(disposal=Disposal(digest=digest_on_disk(hashes_of(link.files))))
+        return link._replace(disposal=Disposal(digest=digest_on_disk(hash_files(link.files))))
     digest = _find_copy_digest(store, link.path, holder)
     if digest:
         return link._replace(disposal=Disposal(digest=digest))

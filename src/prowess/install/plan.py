@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prowess.addresses.skill_ref import link_name
 from prowess.discovery.agents import AGENTS
 from prowess.errors import InstallError, Issue
 from prowess.files.syscalls import wrap_os_errors
@@ -19,6 +18,7 @@ from prowess.install.store import TakenNames, open_store_read_only
 from prowess.install.typed_source import to_spec
 from prowess.installed.placed import PlacedTrees
 from prowess.lockfile.read import COPY_MODE
+from prowess.names import link_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

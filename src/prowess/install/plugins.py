@@ -241,6 +241,8 @@ def name_plugins(folders: Iterable[str], plugins: Iterable[Plugin]) -> dict[str,
     for plugin in plugins:
         for folder in plugin.folders:
             owners.setdefault(folder, plugin.name)
+    if not owners:  # most sources have no plugins
+        return dict.fromkeys(folders, "")
     named = {}
     for folder in folders:
         above = (folder, *folders_above(folder))  # a skill may itself be what a manifest lists

@@ -6,7 +6,6 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from prowess.addresses.skill_ref import link_name
 from prowess.arguments import check_texts
 from prowess.errors import Issue, LocalEditsError, NameTakenError
 from prowess.files.directory import exists
@@ -19,6 +18,7 @@ from prowess.install.ownership import is_made_by_prowess, stage_unlink
 from prowess.install.stage import group_by_skill
 from prowess.install.store import AgentLink, open_store
 from prowess.installed.scopes import find_install
+from prowess.names import link_name
 from prowess.progress_steps import report_steps
 
 if TYPE_CHECKING:
@@ -75,15 +75,14 @@ def _stage_links(
     something that Prowess did not make, has the place of a link.
     """
     entry = require_entry(store.locked, store.scope, name, "links are")
-    to_lock_path = store.link_folders.to_lock_path
-    links = [link for link in _links_for(store, entry, agents) if to_lock_path(link.path) not in entry.links]
-    for link in report_steps(links, lambda link: to_lock_path(link.path)):
-        # Two installs may hold a skill with the same name: the first one's link is staged, and not yet on the disk.
+    links = [link for link in _links_for(store, entry, agents) if link.recorded not in entry.links]
+    for link in report_steps(links, lambda link: link.recorded):
+        # Two installs may hold a skill of one name: the first one's link is staged, and not yet on the disk.
         is_taken = exists(link.path) and not is_made_by_prowess(store, link.path, entry)
-        if is_taken or to_lock_path(link.path) in staged:
+        if is_taken or link.recorded in staged:
             raise NameTakenError("there is something already that was not installed by Prowess", link.path)
         store.stage_link(link)
-    added = tuple(to_lock_path(link.path) for link in links)
+    added = tuple(link.recorded for link in links)
     copies = (*entry.copies, *(link for link in added if link in store.copies))
     new_agents = tuple(agent for agent in dict.fromkeys(agents) if agent not in entry.agents)
     after = replace(
@@ -106,11 +105,12 @@ def _links_for(store: Store, entry: LockEntry, agents: Sequence[str]) -> Iterato
     if files is None:
         raise LocalEditsError(f"no copy of {entry.name} is what the lock file says", store.scope.lock_folder)
     files_by_folder = group_by_skill(files, entry.skills.values())
-    for parent in store.link_folders.folders_for(agents):
-        for skill, folder in entry.skills.items():
-            if name := link_name(skill):
-                target = skill_folder(store.scope, entry.name, folder)
-                yield AgentLink(os.path.join(parent, name), target, files_by_folder[folder], copy=entry.is_copied)
+    places = store.link_folders.places_for(filter(None, map(link_name, entry.skills)), agents)
+    for in_one_folder in zip(*places.values(), strict=True):
+        for name, place in zip(places, in_one_folder, strict=True):
+            folder = entry.folder_for_link(name)
+            target = skill_folder(store.scope, entry.name, folder)
+            yield AgentLink(place.path, place.recorded, target, files_by_folder[folder], copy=entry.is_copied)
 
 
 def remove_links(store: Store, names: Sequence[str], agents: Sequence[str]) -> tuple[str, ...]:

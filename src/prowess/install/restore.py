@@ -173,7 +173,7 @@ def fetch_recorded_tree(
         if entry.kind == "folder":
             # Who locked a plain folder on a system without executable bits has guessed them. What was locked counts.
             files = take_recorded_modes(tree.files, entry.files, has_bits=False)
-            tree = tree._replace(files=files)
+            tree = replace(tree, files=files)
     except SkillError as error:
         if entry.commit and error.code == "unknown-version":
             commit = entry.commit[:12]

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from prowess.errors import InstallError, ResourceNotFoundError, SkillError
 from prowess.files.read import OpenFile
 from prowess.files.syscalls import wrap_os_errors
-from prowess.files.tree import digest_tree
+from prowess.files.tree import digest_tree, hash_files
 from prowess.files.write import make_folders, write_atomic
 from prowess.install.abilities import OldVersion, UpdateAddition, list_additions
 from prowess.install.entry_source import policy_address
 from prowess.install.file_diffs import diff_files
-from prowess.install.install_tree import InstallTree, hashes_of, refuse_unloadable, trees_for
+from prowess.install.install_tree import InstallTree, refuse_unloadable, trees_for
 from prowess.lockfile.read import toml_row
 from prowess.policy.files import current_policy, read_approvals
 
@@ -71,7 +71,7 @@ class _State:
 
     @property
     def digest(self) -> str:
-        return digest_tree(hashes_of(self.files))
+        return digest_tree(hash_files(self.files))
 
 
 def review_source(
@@ -119,7 +119,7 @@ def _compare(
             why = f"what {before.reviewer or 'somebody'} approved ({before.digest[:12]}) is not at its source any more"
     elif before is not None:
         old = state
-    hashes, new = {} if old is None else hashes_of(old.files), hashes_of(state.files)
+    hashes, new = {} if old is None else hash_files(old.files), hash_files(state.files)
     files = () if old is None else old.files
     tree = InstallTree(spec, state.commit, state.name, "", "", state.files, {state.name: ""})
     known = OldVersion({} if old is None else {state.name: ""}, hashes, files)

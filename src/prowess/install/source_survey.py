@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import re
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError, Issue
 from prowess.install.find_skills import find_skills
 from prowess.install.plugins import refuse_plugin
-from prowess.names import SKILL_FILE, group_by_folder, is_below, is_safe_path
+from prowess.names import SKILL_FILE, find_unsafe_paths, group_by_folder, select_below
 from prowess.text.quantities import format_count, join_first
 from prowess.text.spelling import did_you_mean, sort_by_similarity
 
@@ -76,9 +77,9 @@ class SourceSurvey(NamedTuple):
         self.tree.contents.prefetch([posixpath.join(self.subpath, path) for path in paths])
 
     def sizes_of(self, skill: TreeSkill) -> list[int | None]:
-        """Return how many bytes each file of a skill has; ``None`` where only fetching it would show that."""
-        size_of = self.tree.contents.size_of
-        return [size_of(posixpath.join(self.subpath, path)) for path in self.files_by_folder[skill.folder]]
+        """How many bytes each file of a skill has; ``None`` where only fetching it would show that."""
+        paths = self.files_by_folder[skill.folder]
+        return self.tree.contents.sizes_of([posixpath.join(self.subpath, path) for path in paths])
 
 
 def survey_source(source: SourceTree, spec: SourceSpec, limits: Limits) -> SourceSurvey:
@@ -117,16 +118,17 @@ def _survey_part(source: SourceTree, spec: SourceSpec, limits: Limits) -> Source
         message = f"{spec} has no SKILL.md where skills are looked for, but {join_first(passed_over, _MAX_LEFT_OUT)}"
         raise InstallError(f"{message}: a folder is chosen with SOURCE:FOLDER", code="missing-skill-md")
     folders = [skill.folder for skill in skills]
+    inside = set(select_below(paths, claimed, str))
     return SourceSurvey(
         source,
         spec.subpath,
         paths,
         irregular,
         skills,
-        group_by_folder(((path, path) for path in paths), folders),
-        group_by_folder(((path, (code, path)) for code, path in irregular), folders),
+        group_by_folder(paths, folders, str),
+        group_by_folder(irregular, folders, itemgetter(1)),
         (*source.issues, *issues),
-        tuple(path for path in paths if not is_below(path, claimed)),
+        tuple(path for path in paths if path not in inside),
         plugins,
         limits,
     )
@@ -153,10 +155,8 @@ def _paths_below(source: SourceTree, subpath: str) -> tuple[list[str], list[tupl
         raise InstallError(f"there is no folder {subpath!r} with files", code="unknown-subpath")
     irregular = [(code, path.removeprefix(prefix)) for code, path in source.irregular_below(subpath)]
     # An unsafe name is refused like a link: only when the folder of a wanted skill holds it.
-    safe = [path for path in paths if is_safe_path(path)]
-    if len(safe) < len(paths):
-        irregular += [("unsafe-name", path) for path in paths if not is_safe_path(path)]
-    return safe, irregular
+    unsafe = dict.fromkeys(find_unsafe_paths(paths))
+    return [path for path in paths if path not in unsafe], [*irregular, *(("unsafe-name", path) for path in unsafe)]
 
 
 def _unknown_skill_error(name: str, skills: Sequence[TreeSkill]) -> InstallError:

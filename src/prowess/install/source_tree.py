@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from prowess.errors import UnsafeTreeError
 from prowess.files.tree import EXTRA_DEPTH
-from prowess.names import find_collision, find_git_repository, is_safe_path
+from prowess.names import find_collision, find_git_repository, find_unsafe_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,8 +35,8 @@ class Contents(Protocol):
         """Some of the files, within the limits of an install. Files that are not here yet are fetched first."""
         ...
 
-    def size_of(self, path: str) -> int | None:
-        """Return how many bytes a file has; ``None`` when only fetching it would show that."""
+    def sizes_of(self, paths: Sequence[str]) -> list[int | None]:
+        """How many bytes each of some files has; ``None`` when only fetching it would show that."""
         ...
 
 
@@ -51,8 +51,8 @@ class FilesInMemory(NamedTuple):
     def read_files(self, paths: Sequence[str]) -> tuple[NewFile, ...]:
         return tuple(self.files[path] for path in paths)
 
-    def size_of(self, path: str) -> int:
-        return len(self.files[path].content)
+    def sizes_of(self, paths: Sequence[str]) -> list[int | None]:
+        return [len(self.files[path].content) for path in paths]
 
 
 class SourceTree:
@@ -166,9 +166,9 @@ def check_paths(paths: Sequence[str], limits: Limits) -> None:
     if len(paths) > limits.max_install_files:
         message = f"there are {len(paths)} files; at most {limits.max_install_files} are installed at once"
         raise UnsafeTreeError(message, code="too-many-files")
+    for path in find_unsafe_paths(paths):
+        raise _refusal(path, "unsafe-name")
     for path in paths:
-        if not is_safe_path(path):
-            raise _refusal(path, "unsafe-name")
         if path.count("/") > limits.max_depth_per_skill + EXTRA_DEPTH:
             raise _refusal(path, "too-deep")
     collision = find_collision(paths)

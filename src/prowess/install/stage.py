@@ -5,11 +5,10 @@ Nothing takes its place before ``Store.commit``, which moves everything that is 
 
 from __future__ import annotations
 
-import os
 from contextlib import suppress
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from prowess.addresses.skill_ref import link_name
 from prowess.errors import InstallError, Issue, UnsafeTreeError
 from prowess.files.tree import HashedTree, as_recorded, digest_on_disk, hash_tree, take_recorded_bits
 from prowess.install.agent_links import skill_folder
@@ -18,7 +17,6 @@ from prowess.install.install_tree import refuse_by_policy, with_recorded_modes, 
 from prowess.install.name_conflicts import Newcomer, displace_others, refuse_taken
 from prowess.install.ownership import (
     dispose_of_install,
-    find_link_holder,
     recorded_link_paths,
     stage_unlink,
     with_disposal,
@@ -27,7 +25,7 @@ from prowess.install.store import AgentLink, Disposal
 from prowess.installed.compare import list_differing
 from prowess.installed.placed import find_part, group_by_part
 from prowess.lockfile.read import COPY_MODE, LockEntries, LockEntry
-from prowess.names import folders_above, group_by_folder
+from prowess.names import folders_above, group_by_folder, link_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -70,7 +68,7 @@ def stage_install(
         link for link in links if link.path not in held or not is_in_place(link.path, link.target, copy=link.copy)
     ]
     # Found before the others lose their links: the reason of a backup depends on whose a folder was.
-    holders = [find_link_holder(store, locked, link.path) or before for link in new_links]
+    holders = [taken.find_link_holder(link.recorded, locked) or before for link in new_links]
     displace_others(store, locked, new_links, Newcomer(tree.name, source, options))
     _stage_tree(store, tree, before, options, is_as_locked=is_as_locked)
     for link, holder in zip(new_links, holders, strict=True):
@@ -97,7 +95,7 @@ def _make_entry(
     store: Store, tree: InstallTree, links: Sequence[AgentLink], source: str, options: InstallOptions
 ) -> LockEntry:
     """Return the lock entry of a tree whose links are staged: only then is it known which of them became copies."""
-    recorded = tuple(store.link_folders.to_lock_path(link.path) for link in links)
+    recorded = tuple([link.recorded for link in links])
     agents = options.agents_of(tree.name)
     extra = tuple(agent for agent in agents if agent not in options.declared_agents) if options.declared else ()
     return LockEntry(
@@ -202,27 +200,27 @@ def _dispose_of_skills(
 
 def _plan_links(store: Store, tree: InstallTree, options: InstallOptions) -> tuple[list[AgentLink], list[Issue]]:
     """Return the links that the skills of a tree get, and a warning for each skill that gets none."""
-    folders = store.link_folders.folders_for(options.agents_of(tree.name))
-    links: dict[str, AgentLink] = {}
+    links: list[AgentLink] = []
     issues: list[Issue] = []
+    names = {skill: link_name(skill) for skill in tree.skills}
+    places = store.link_folders.places_for(names.values(), options.agents_of(tree.name))
     files = group_by_skill(tree.files, tree.skills.values())
     for skill, folder in tree.skills.items():
-        name = link_name(skill)
-        paths = [os.path.join(into, name) for into in folders]
-        if not name or paths[0] in links:
+        name = names[skill]
+        if not name or name not in places:
             why = "cannot name a folder" if not name else "has the name of another skill of the source"
             issues.append(Issue("bad-name", "name", f"{skill!a} {why}; it is not linked", folder, 0, "warning"))
             continue
         target = skill_folder(store.scope, tree.name, folder)
-        links |= {path: AgentLink(path, target, files[folder], copy=options.copy) for path in paths}
+        links += [AgentLink(*place, target, files[folder], copy=options.copy) for place in places.pop(name)]
     if issues and not links:
         raise UnsafeTreeError(issues[0].message, code="bad-name")
-    return list(links.values()), issues
+    return links, issues
 
 
 def group_by_skill(files: Iterable[NewFile], folders: Iterable[str]) -> dict[str, list[NewFile]]:
     """Return the files in each of the skill folders, with paths that start at that folder."""
-    groups = group_by_folder(((file.path, file) for file in files), folders)
+    groups = group_by_folder(files, folders, attrgetter("path"))
     return {
         folder: [file._replace(path=file.path[len(folder) + 1 :]) for file in group] if folder else group
         for folder, group in groups.items()

@@ -9,7 +9,6 @@ import secrets
 import stat
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.errors import InstallError
@@ -19,7 +18,7 @@ from prowess.files.directory import Folder, exists, stat_folder
 from prowess.files.lock import lock_folder
 from prowess.files.paths import is_folder_itself, is_link, read_inode
 from prowess.files.write import make_folders, sync_tree, write_new_file, write_tree
-from prowess.install.agent_links import LinkFolders, stage_link
+from prowess.install.agent_links import LinkFolders
 from prowess.install.backups import BACKUP_FOLDER, back_up
 from prowess.install.entry_source import is_sourceless
 from prowess.install.git_attributes import overlook_copies, update_attributes
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 
     from prowess.errors import Issue
     from prowess.files.write import NewFile
+    from prowess.install.journal import LocatedMove
     from prowess.installed.placed import Parts
     from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
@@ -65,6 +65,8 @@ class AgentLink(NamedTuple):
     """A link to be made: its path, its target, and the files to copy where the system cannot make links."""
 
     path: str
+    recorded: str
+    """The path as the lock file has it."""
     target: str
     files: Sequence[NewFile] = ()
     disposal: Disposal = DELETED
@@ -99,9 +101,11 @@ class TakenNames:
         """Return the lock entry that has that name in any case, or ``""``."""
         return self._entries.get(name.lower(), "")
 
-    def find_link_holder(self, link: str) -> str:
-        """Return the last entry that recorded a link, or ``""``. It may have lost the link since."""
-        return self._links.get(link, "")
+    def find_link_holder(self, link: str, locked: LockEntries) -> LockEntry | None:
+        """The entry of ``locked`` that records a link; ``None`` for none."""
+        entry = locked.get(self._links.get(link, ""))
+        # The index also knows entries that lost the link while this change was staged.
+        return entry if entry is not None and link in entry.links else None
 
     def add_entry(self, entry: LockEntry) -> None:
         """Add an entry that is staged."""
@@ -123,8 +127,10 @@ class Store:
         self.locked, self._unknown_fields = recorded
         self.placed = PlacedTrees(scope.base, limits)
         """What Prowess put on this disk."""
-        self._moves: list[Move] = []
+        self._moves: list[LocatedMove] = []
         self._made_folders: list[str] = []
+        self._ready_folders: set[str] = set()
+        """The folders in which links are staged."""
         self.copies: set[str] = set()
         """The staged links that became copies, as the lock file has them."""
         self.issues: tuple[Issue, ...] = ()
@@ -151,22 +157,22 @@ class Store:
         place = self._check_place(name, inside)
         make_folders(os.path.dirname(place), durable=True)
         move_name = f"{name}/{inside}" if inside else name
-        move = Move(move_name, new_token(), old=read_inode(place), **disposal._asdict())
-        staged = self._journal.paths_of(move).staged
+        move = self._journal.locate(Move(move_name, new_token(), old=read_inode(place), **disposal._asdict()))
         try:
-            syscalls.make_folder(staged, 0o755)
-            write_tree(staged, report_steps(files, lambda file: file.path))
-            sync_tree(staged)
+            syscalls.make_folder(move.staged, 0o755)
+            write_tree(move.staged, report_steps(files, lambda file: file.path))
+            sync_tree(move.staged)
         finally:
             # Also when writing failed: a move that is noted is deleted with everything else that was staged.
-            self._moves.append(_with_new_inode(move, read_inode(staged)))
+            self._moves.append(move.with_staged_inode())
 
     def stage_removal(self, name: str, disposal: Disposal = DELETED, *, inside: str = "") -> None:
         """Stage the removal of a place, or of a folder inside it; ``disposal`` is what becomes of what it holds."""
         place = self._check_place(name, inside)
         make_folders(self._folder)
         move_name = f"{name}/{inside}" if inside else name
-        self._moves.append(Move(move_name, new_token(), old=read_inode(place), **disposal._asdict()))
+        move = Move(move_name, new_token(), old=read_inode(place), **disposal._asdict())
+        self._moves.append(self._journal.locate(move))
 
     def _check_place(self, name: str, inside: str = "") -> str:
         """Return the folder of an install, or one in it.
@@ -180,28 +186,25 @@ class Store:
     def stage_link(self, link: AgentLink) -> None:
         """Stage a link, or the copy that stands for it where the system cannot make links."""
         folder = os.path.dirname(link.path)
-        if not exists(folder):
-            self._made_folders.append(folder)
-        self.link_folders.make_folder(folder)
-        move = Move(
-            self.link_folders.to_lock_path(link.path),
-            new_token(),
-            old=read_inode(link.path),
-            link=True,
-            **link.disposal._asdict(),
-        )
-        staged = self._journal.paths_of(move).staged
+        if folder not in self._ready_folders:  # thousands of links are in one folder
+            if not exists(folder):
+                self._made_folders.append(folder)
+            self.link_folders.make_folder(folder)
+            self._ready_folders.add(folder)
+        move = Move(link.recorded, new_token(), old=read_inode(link.path), link=True, **link.disposal._asdict())
+        located = self._journal.locate(move)
         try:
-            if stage_link(link.target, staged, link.path, link.files, copy=link.copy):
-                self.copies.add(move.name)
+            if self.link_folders.stage_link(link.target, located.staged, link.path, link.files, copy=link.copy):
+                self.copies.add(link.recorded)
         finally:
-            self._moves.append(_with_new_inode(move, read_inode(staged)))
+            self._moves.append(located.with_staged_inode())
 
     def stage_unlink(self, path: str, disposal: Disposal = DELETED) -> None:
         """Stage the removal of a link or a copy; ``disposal`` is what becomes of a copy."""
         if exists(path):
             name = self.link_folders.to_lock_path(path)
-            self._moves.append(Move(name, new_token(), old=read_inode(path), link=True, **disposal._asdict()))
+            move = Move(name, new_token(), old=read_inode(path), link=True, **disposal._asdict())
+            self._moves.append(self._journal.locate(move))
 
     def commit(self, locked: LockEntries) -> None:
         """Move everything that is staged into place, and have the lock file record ``locked``, all or nothing.
@@ -216,19 +219,21 @@ class Store:
         if not self._moves and text == self._lock_text:
             return
         make_folders(self._folder, durable=True)
+        # Once more: a folder that was inside the project when the links were staged may lead elsewhere now.
+        for folder in sorted({os.path.dirname(one.path) for one in self._moves if one.move.link}):
+            self.link_folders.refuse_outside(folder)
         # The staged entries must be on the disk before the journal names them: recovery relies on them.
-        for folder in sorted(
-            {os.path.dirname(self._journal.paths_of(move).staged) for move in self._moves if move.new}
-        ):
+        for folder in sorted({os.path.dirname(one.staged) for one in self._moves if one.move.new}):
             syscalls.sync_folder(folder)
-        folders = self._list_folders_at_links()
-        self.issues += (*dropped, *self._journal.run_moves(tuple(self._moves), self._lock_text, text))
+        before = self._list_folders_at_links()
+        self.issues += (*dropped, *self._journal.run_moves(self._moves, self._lock_text, text))
         self._record_moves(locked)
-        self._overlook_copies(folders, locked)
+        self._overlook_copies(before, locked)
         if text != self._lock_text:
             self.issues += update_attributes(self.scope, self.locked, locked, self.limits)
         self._moves.clear()
         self._made_folders.clear()
+        self._ready_folders.clear()
         self._lock_text, self.locked, self._taken_names = text, locked, None
 
     def _record_moves(self, locked: LockEntries) -> None:
@@ -236,7 +241,7 @@ class Store:
         holders = {link: entry for entry in locked.values() for link in entry.links}
         placed: dict[str, Parts] = {}
         gone: set[str] = set()
-        for move in self._moves:
+        for move in [one.move for one in self._moves]:
             # After a move inside an install the whole install is as its entry has it.
             install = "" if move.link else "/".join(move.name.split("/")[:2])
             name = install or name_copy(move.name)
@@ -255,7 +260,7 @@ class Store:
 
     def _list_folders_at_links(self) -> set[str]:
         """Return the names of the staged moves of links at whose places there are folders now."""
-        return {move.name for move in self._moves if move.link and is_folder_itself(self._journal.paths_of(move).path)}
+        return {one.move.name for one in self._moves if one.move.link and is_folder_itself(one.path)}
 
     def _overlook_copies(self, before: set[str], locked: LockEntries) -> None:
         """Have git overlook the copies that are in place of committed links, and no other copy.
@@ -276,12 +281,13 @@ class Store:
 
     def discard_staged_moves(self, since: int = 0) -> None:
         """Delete what is staged and not committed, except for the first ``since`` moves."""
-        for move in self._moves[since:]:
+        for one in self._moves[since:]:
             # With a journal, the next command still needs the staged entries to end the change.
-            if move.new and not exists(journal_path(self.scope)):
+            if one.move.new and not exists(journal_path(self.scope)):
                 with suppress(OSError):
-                    delete_tree(self._journal.paths_of(move).staged)
+                    delete_tree(one.staged)
         del self._moves[since:]
+        self._ready_folders.clear()
         # An empty folder of an agent would make the agent look present.
         for folder in self._made_folders if not self._moves else ():
             self.link_folders.delete_if_empty(folder)
@@ -357,7 +363,7 @@ class LockOnlyStore(Store):
     def stage_link(self, link: AgentLink) -> None:
         """Record which links are copies."""
         if link.copy:
-            self.copies.add(self.link_folders.to_lock_path(link.path))
+            self.copies.add(link.recorded)
 
     def stage_unlink(self, path: str, disposal: Disposal = DELETED) -> None:
         """Do nothing: no link has a place."""
@@ -365,10 +371,6 @@ class LockOnlyStore(Store):
     def commit(self, locked: LockEntries) -> None:
         """Take the entries for what the lock file has from now on."""
         self.locked, self._taken_names = locked, None
-
-
-def _with_new_inode(move: Move, number: int) -> Move:
-    return replace(move, new=number)
 
 
 @contextmanager

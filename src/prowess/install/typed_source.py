@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from prowess.addresses.skill_ref import SkillRef, check_part
 from prowess.addresses.source_spec import SourceSpec, parse_source, spec_from_ref, with_parts
 from prowess.arguments import check_text
-from prowess.files.directory import exists
+from prowess.files.directory import exists_from
 from prowess.install.entry_source import local_path
 
 if TYPE_CHECKING:
@@ -26,11 +27,7 @@ def parse_typed_source(text: str, folder: str = "") -> SourceSpec:
     for a string that names no source.
     """
     check_text(text, "source")
-
-    def is_there(path: str) -> bool:
-        return exists(os.path.join(folder, os.path.expanduser(path)))
-
-    return parse_source(text, github=os.environ.get("GH_HOST", ""), is_there=is_there)
+    return parse_source(text, github=os.environ.get("GH_HOST", ""), is_there=partial(exists_from, folder))
 
 
 def to_spec(ref: str | SkillRef | SourceSpec, select: str | Sequence[str] | None = None) -> SourceSpec:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from prowess.addresses.skill_ref import SkillRef, check_ref, link_name
+from prowess.addresses.skill_ref import SkillRef, check_ref
 from prowess.errors import GitError, Issue, LocalEditsError, NotInstalledError, SkillError
 from prowess.files.directory import exists
 from prowess.files.syscalls import wrap_os_errors
@@ -27,6 +27,7 @@ from prowess.install.stage import refuse_other_signer, stage_install
 from prowess.install.store import open_store, open_store_read_only
 from prowess.installed.compare import describe_differences, list_differing
 from prowess.installed.scopes import find_copies, is_on_disk, locate_install
+from prowess.names import link_name
 from prowess.progress_steps import report_steps
 from prowess.text.versions import is_range, read_release
 
@@ -369,7 +370,7 @@ class _CurrentInstall:
             if not dry_run:  # a newer commit of equal files
                 locked[entry.name] = replace(entry, commit=commit, signer=self._pending.tree.signer)
             return Update(entry.name, "current", entry.commit, commit, path=Path(self._place)), ()
-        tree = self._without_taken_skills(self._pending.tree)
+        tree = self._without_taken_skills(self._pending.tree, locked)
         if dry_run:
             return self._make_update("edited" if self._edits else "available", tree), ()
         if self._edits and not force:
@@ -389,15 +390,16 @@ class _CurrentInstall:
         issues = stage_install(self._store, locked, tree, options, is_as_locked=is_as_locked)
         return update, (*tree.issues, *issues)
 
-    def _without_taken_skills(self, tree: InstallTree) -> InstallTree:
+    def _without_taken_skills(self, tree: InstallTree, locked: LockEntries) -> InstallTree:
         """The tree without the skills that another install has: an update of this one does not take them back."""
         link_folders, taken = self._store.link_folders, self._store.taken_names
 
         def is_free(skill: str) -> bool:
             path = os.path.join(link_folders.shared, link_name(skill))
-            return taken.find_link_holder(link_folders.to_lock_path(path)) in {"", self._entry.name}
+            holder = taken.find_link_holder(link_folders.to_lock_path(path), locked)
+            return holder is None or holder.name == self._entry.name
 
-        return tree._replace(skills={skill: folder for skill, folder in tree.skills.items() if is_free(skill)})
+        return replace(tree, skills={skill: folder for skill, folder in tree.skills.items() if is_free(skill)})
 
     def _make_update(self, status: UpdateStatus, tree: InstallTree) -> Update:
         limits, entry = self._store.limits, self._entry

@@ -140,7 +140,7 @@ def digest_parts(entry: LockEntry) -> Parts:
         return {"": entry.placed_digest()}
     outermost = [folder for folder in sorted(folders) if folders.isdisjoint(folders_above(folder))]
     parts = {folder: entry.placed_digest(folder) for folder in outermost}
-    if sum(len(entry.files_below(folder)) for folder in outermost) < len(entry.files):
+    if sum([len(entry.files_below(folder)) for folder in outermost]) < len(entry.files):
         parts[""] = digest_on_disk(group_by_part(entry.files, outermost)[""])
     return parts
 

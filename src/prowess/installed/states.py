@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from prowess.addresses.skill_ref import link_name
 from prowess.errors import InstallError, Issue
 from prowess.installed.compare import NOT_SYNCED, compare_folder
 from prowess.installed.journal_format import find_interrupted_change
 from prowess.installed.policy_check import is_refused
 from prowess.installed.scopes import find_copies, is_on_disk
 from prowess.installed.verifier import LockVerifier
+from prowess.names import link_name
 
 if TYPE_CHECKING:
     from prowess.installed.compare import Difference

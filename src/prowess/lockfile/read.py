@@ -9,9 +9,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, time
 from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prowess.addresses.skill_ref import is_commit, link_name
+from prowess.addresses.skill_ref import is_commit
 from prowess.errors import (
     MAX_LISTED_NAMES,
     InstallError,
@@ -24,7 +25,7 @@ from prowess.files.read import OpenFile
 from prowess.files.tree import HAS_EXECUTABLE_BITS, FileHash, digest_on_disk, digest_tree
 from prowess.format.rules import is_usable_name
 from prowess.limits import DEFAULT_LIMITS
-from prowess.names import folders_above, is_safe_part, split_relative_path
+from prowess.names import group_by_folder, is_safe_part, link_name, split_relative_path
 from prowess.text.patterns import compile_pattern
 from prowess.text.redaction import hide_secrets, scrub_text
 
@@ -138,12 +139,11 @@ class LockEntry:
 
     def _group_files(self) -> dict[str, dict[str, FileHash]]:
         """Return the files of each skill, by the folder of the skill and by their paths from there."""
-        groups: dict[str, dict[str, FileHash]] = {folder: {} for folder in self.skills.values()}
-        for path, hash_ in self.files.items():
-            for folder in folders_above(path):
-                if folder in groups:
-                    groups[folder][path[len(folder) + 1 :] if folder else path] = hash_
-        return groups
+        groups = group_by_folder(self.files.items(), self.skills.values(), itemgetter(0))
+        return {
+            folder: {path[len(folder) + 1 :] if folder else path: hash_ for path, hash_ in files}
+            for folder, files in groups.items()
+        }
 
 
 LockEntries = dict[str, LockEntry]

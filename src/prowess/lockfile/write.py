@@ -60,10 +60,10 @@ def lock_entry_text(entry: LockEntry) -> str:
     rows += entry.unknown
     # By bytes, as everywhere where a tree is hashed: the order is then that of every platform.
     files = sorted(entry.files.items(), key=lambda item: item[0].encode())
-    file_rows = (f"{file.sha256} {'x' if file.executable else '-'} {file.size} {path}" for path, file in files)
-    rows += ["files = [", *(f"  {toml_value(row)}," for row in file_rows), "]"]
+    file_rows = [f"{file.sha256} {'x' if file.executable else '-'} {file.size} {path}" for path, file in files]
+    rows += ["files = [", *[f"  {row}," for row in map(toml_value, file_rows)], "]"]
     if not is_chosen_skill:
-        rows += ["[skill.skills]", *(_skill_row(entry, name) for name in sorted(entry.skills))]
+        rows += ["[skill.skills]", *[_skill_row(entry, name) for name in sorted(entry.skills)]]
     return "\n".join(rows) + "\n"
 
 
@@ -75,7 +75,7 @@ def _skill_row(entry: LockEntry, name: str) -> str:
 
 def _list_rows(key: str, values: Sequence[str], *, has_lines: bool = False) -> list[str]:
     if has_lines and values:
-        return [f"{key} = [", *(f"  {toml_value(value)}," for value in sorted(values)), "]"]
+        return [f"{key} = [", *[f"  {toml_value(value)}," for value in sorted(values)], "]"]
     return [f"{key} = {toml_value(sorted(values))}"] if values else []
 
 

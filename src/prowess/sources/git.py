@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from operator import attrgetter
 from typing import TYPE_CHECKING, Literal
 
 from prowess.addresses.source_spec import parse_source
@@ -12,7 +13,7 @@ from prowess.fetch.cache import Cache
 from prowess.fetch.git.repository import GitRemote, select_skill_files
 from prowess.fetch.signers import check_signers, find_signed_tag
 from prowess.limits import DEFAULT_LIMITS
-from prowess.names import is_below
+from prowess.names import select_below
 from prowess.policy.files import current_policy
 from prowess.policy.rules import to_address
 from prowess.sources.fetched import FetchedSource
@@ -69,5 +70,5 @@ class GitSource(FetchedSource):
             if policy.find_rules("versions.signers"):
                 check_signers(policy, find_signed_tag(self._remote, self._ref, commit, searches=True), version)
             policy.check_age(commit.date.timestamp() if commit.date else time.time(), version)
-            chosen = [file for file in commit.files if not self._path or is_below(file.path, {self._path})]
+            chosen = select_below(commit.files, {self._path}, attrgetter("path"))
             return tuple(commit.read_files(select_skill_files(chosen), self._remote.limits))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Literal
 
 from prowess.addresses.source_spec import parse_source
@@ -11,7 +12,7 @@ from prowess.fetch.oci.pull import Repository
 from prowess.fetch.oci.registry import Registry
 from prowess.fetch.url_policy import UrlPolicy
 from prowess.limits import DEFAULT_LIMITS
-from prowess.names import is_below
+from prowess.names import select_below
 from prowess.sources.fetched import FetchedSource
 from prowess.text.redaction import show_address
 
@@ -66,5 +67,4 @@ class OciSource(FetchedSource):
 
     def read_files(self, state: str) -> Sequence[NewFile]:
         """Return the files of a digest."""
-        files = self._open().pull(state).files
-        return [file for file in files if not self._path or is_below(file.path, {self._path})]
+        return select_below(self._open().pull(state).files, {self._path}, attrgetter("path"))

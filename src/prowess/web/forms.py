@@ -106,7 +106,6 @@ def prepare_source_install(library: Library, fields: Fields) -> Change[tuple[Ins
         options,
         project=is_project(fields),
         limits=library.limits,
-        fetch=installer.offers,
         watch=True,
     )
     choose = change.choose

@@ -9,12 +9,12 @@ from statistics import median
 from threading import RLock
 from typing import TYPE_CHECKING, NamedTuple
 
-from prowess.addresses.skill_ref import link_name
 from prowess.authoring.similar import find_similar_pairs
 from prowess.conversation.acting.trust import TrustStates
 from prowess.errors import SkillError, UnknownSkillError
 from prowess.installed.states import CHANGED, LockStates
 from prowess.lockfile.read import read_lock
+from prowess.names import link_name
 from prowess.select.budget import listing_costs
 from prowess.skills.explanation import Place
 from prowess.skills.inventory import can_act

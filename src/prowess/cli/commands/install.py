@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from prowess.addresses.skill_ref import is_local_path, link_name
+from prowess.addresses.skill_ref import is_local_path
 from prowess.addresses.source_grammar import ARCHIVE_SUFFIXES, SOURCE_FORMS
 from prowess.addresses.source_spec import SourceSpec, parse_source, with_parts
 from prowess.changes.change import Change
@@ -27,7 +27,7 @@ from prowess.cli.issues import issue_to_dict
 from prowess.cli.options import complete_path, group_options
 from prowess.cli.picker import Choice, pick_names
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Block, Line, Style, Title, line, span_text
+from prowess.cli.render.blocks import Block, Line, Style, Title, line, spans_text
 from prowess.cli.render.printer import with_dot_prefix
 from prowess.cli.terminal import open_terminal
 from prowess.errors import BadReferenceError
@@ -36,6 +36,7 @@ from prowess.install.copy_into import refuse_taken_places
 from prowess.install.plan import InstallOptions
 from prowess.install.typed_source import parse_typed_source, with_safe_name
 from prowess.limits import DEFAULT_LIMITS
+from prowess.names import link_name
 from prowess.text.quantities import format_count, join_first
 
 if TYPE_CHECKING:
@@ -144,17 +145,17 @@ def command(
         # Before the plan is made: a change that was interrupted may occupy the place of what is to be installed.
         installer.recover()
         printer.print_issues(installer.issues)
-    change = prepare_install(
-        installer,
-        spec,
-        # A manifest declares a source as it was typed, unless options say more than that.
-        spec if parts.ref or parts.subpath else source,
-        options,
-        project=project,
-        limits=DEFAULT_LIMITS,
-        fetch=lambda spec: _fetch_offer(installer, spec),
-        select=parts.skills,
-    )
+    with printer.show_progress(f"fetching {spec}"):
+        change = prepare_install(
+            installer,
+            spec,
+            # A manifest declares a source as it was typed, unless options say more than that.
+            spec if parts.ref or parts.subpath else source,
+            options,
+            project=project,
+            limits=DEFAULT_LIMITS,
+            select=parts.skills,
+        )
     was_picked = False
     if change.choose is not None:
         names = _pick_skills(change.details.offer, change.details.chosen) if flags.may_ask else None
@@ -340,7 +341,7 @@ def _to_choice(skill: prowess.OfferedSkill) -> Choice:
 
 
 def _block_to_text(block: Block) -> str:
-    return "".join(span_text(span) for span in block.spans) if isinstance(block, Line) else ""
+    return spans_text(block.spans) if isinstance(block, Line) else ""
 
 
 def _offer_to_dict(offer: prowess.Offer) -> dict[str, object]:

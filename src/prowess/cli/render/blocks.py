@@ -74,7 +74,10 @@ def show_unseen(block: Block) -> Block:
 
     def show_spans(spans: Iterable[Span]) -> tuple[Span, ...]:
         return tuple(
-            escape_invisible(span) if isinstance(span, str) else (escape_invisible(span[0]), span[1]) for span in spans
+            [
+                escape_invisible(span) if isinstance(span, str) else (escape_invisible(span[0]), span[1])
+                for span in spans
+            ]
         )
 
     match block:
@@ -103,6 +106,6 @@ def _is_span(cell: Cell) -> bool:
 _STYLE_NAMES = frozenset(Style.__args__)  # type: ignore[attr-defined]  # what a Literal lists
 
 
-def span_text(span: Span) -> str:
-    """Return the text of a span, without its style."""
-    return span if isinstance(span, str) else span[0]
+def spans_text(spans: Iterable[Span]) -> str:
+    """Return the text of spans, without their styles."""
+    return "".join([span if isinstance(span, str) else span[0] for span in spans])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from prowess.cli.render.blocks import Block, Cell, Line, Table, Title, Verbatim, cell_spans, span_text
+from prowess.cli.render.blocks import Block, Cell, Line, Table, Title, Verbatim, cell_spans, spans_text
 from prowess.text.escapes import escape_line, escape_text
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def render_text(blocks: Iterable[Block]) -> str:
 
 def _block_to_rows(block: Block) -> Iterator[str]:
     if isinstance(block, Line):
-        yield " " * block.indent + "".join(escape_line(span_text(span)) for span in block.spans)
+        yield " " * block.indent + escape_line(spans_text(block.spans))
     elif isinstance(block, Title):
         yield escape_line(block.text) + (f"  ({escape_line(block.note)})" if block.note else "")
     elif isinstance(block, Table):
@@ -57,7 +57,7 @@ def _table_to_rows(table: Table) -> Iterator[str]:
 
 
 def _cell_to_text(cell: Cell) -> str:
-    return "".join(escape_line(span_text(span)) for span in cell_spans(cell))
+    return escape_line(spans_text(cell_spans(cell)))
 
 
 def _pad_cell(text: str, width: int, *, right: bool) -> str:

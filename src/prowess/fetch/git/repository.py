@@ -12,6 +12,7 @@ import os
 import re
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from prowess.addresses.skill_ref import check_version, is_commit, is_short_commit
@@ -22,7 +23,7 @@ from prowess.fetch.git.temporary_repository import HISTORY_DEPTHS, WITHOUT_BLOBS
 from prowess.files.directory import stat_folder
 from prowess.files.write import NewFile
 from prowess.limits import DEFAULT_LIMITS
-from prowess.names import SKILL_FILE, is_below
+from prowess.names import SKILL_FILE, select_below
 from prowess.policy.files import current_policy
 from prowess.text.versions import find_latest_in_range, is_range
 
@@ -378,8 +379,8 @@ class _CommitFetch:
         """Yield the ids of files that other skills of this command need, and that are not here yet."""
         shared = self._remote.shared
         folders = shared.needs_of(self._remote.address).folders if shared is not None else set[str]()
-        for entry in self._files if folders else ():
-            if is_below(entry.path, folders) and self._objects.file_size(entry.object_id) is None:
+        for entry in select_below(self._files, folders, attrgetter("path")) if folders else ():
+            if self._objects.file_size(entry.object_id) is None:
                 yield entry.object_id
 
     def _fetch_files(self, names: Sequence[str]) -> None:
@@ -436,7 +437,7 @@ def select_skill_files(files: Iterable[GitFile]) -> list[GitFile]:
     """Return the files in the folder of a SKILL.md, at any depth."""
     files = tuple(files)
     folders = {entry.path.rpartition("/")[0] for entry in files if entry.path.rpartition("/")[2] == SKILL_FILE}
-    return [entry for entry in files if is_below(entry.path, folders)]
+    return select_below(files, folders, attrgetter("path"))
 
 
 def _local_address(path: str) -> str:
