@@ -20,7 +20,7 @@ Scanned = Callable[..., prowess.Catalog]
 
 PUBLIC_NAMES = """
     activate activate_text active_skills active_tools allows approve base_dir candidates catalog choose deactivate
-    expand explain filter find_reachable grants_tools index listed_tools moment note_read open_child read_files
+    expand explain filter grants_tools index listed_tools moment note_read open_child read_files
     read_resource read_text refresh refuse resolve_name restore save set_available_tools set_filter set_scope
     set_selector skill trust
 """

@@ -394,8 +394,7 @@ class Moment:
 
     def with_explicit_only(self, names: Iterable[str]) -> Moment:
         """Return the moment when these skills are kept from models, each by the name that the catalogue has."""
-        skills = {name: self.catalog.get(name) for name in names}
-        return replace(self, explicit_only=frozenset(skill.name if skill else name for name, skill in skills.items()))
+        return replace(self, explicit_only=frozenset(map(self.resolve_name, names)))
 
 
 def make_filter_error(name: str, filters: tuple[str, ...]) -> SkillFilteredError:

@@ -241,18 +241,16 @@ class Session:
     def _end_revoked(self) -> None:
         """End the preloaded skills that are revoked by now: their instructions are in every prompt."""
         for name, entry in self._now.active.items():
-            if not entry.preloaded:
-                continue
             try:
-                entry.loaded.skill.refuse_revoked()
-            except PolicyError as error:
-                if error.code != "revoked":
+                if entry.preloaded:
+                    entry.loaded.skill.refuse_revoked()
+            except SkillError as error:  # a folder that cannot be hashed may be gone: the instructions were read before
+                if error.code == "revoked":
+                    with self._lock:
+                        self._now = self._now.with_active(name, None)
+                    self.events.emit("refused", name, code=error.code)
+                elif isinstance(error, PolicyError):
                     raise
-                with self._lock:
-                    self._now = self._now.with_active(name, None)
-                self.events.emit("refused", name, code=error.code)
-            except SkillError:  # a folder that cannot be hashed may be gone; the instructions were read before
-                continue
 
     def _replace_catalog(self, catalog: Catalog) -> Refreshed:
         """Use another catalogue. An active skill that is gone stays usable, and one that changed is marked stale."""
@@ -444,13 +442,6 @@ class Session:
             if self._end_turn(turn):
                 return picked, turn
             shown = self._now.shown
-
-    def find_reachable(self, selector: Selector | None, skills: Candidates) -> tuple[Skill, ...]:
-        """Return the skills that some request could bring into a listing: those that the filters of a chain leave."""
-        turn = ListingTurn()
-        left = ask_selector(selector, "", skills, turn)
-        self._end_turn(turn)
-        return left
 
     def _end_turn(self, turn: ListingTurn) -> bool:
         """Remember what a turn has shown; return ``False`` when another request of the conversation was faster."""

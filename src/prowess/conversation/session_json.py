@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from prowess.arguments import check_text
-from prowess.conversation.tool_rules import ToolCeiling, is_tool_pattern
+from prowess.conversation.tool_rules import ToolCeiling, intersect_ceilings, is_tool_pattern
 from prowess.errors import Issue, SkillError, SourceError
 from prowess.select.auto import ShownList, ShownReason
 
@@ -99,7 +99,8 @@ def merge_bounds(
     # 0 means no limit, so it must not win as the smallest number.
     counts = [count for count in (before.max_active, max_active or 0) if count > 0]
     # A save approves nothing by itself: somebody may have edited it in the place where the host keeps it.
-    ceiling = before.ceiling.intersect(given)
+    tools = intersect_ceilings(before.ceiling.tools, given.tools)
+    ceiling = ToolCeiling(tools, before.ceiling.grants and given.grants)
     names = tuple(dict.fromkeys((*before.explicit_only, *(explicit_only or ()))))
     if not pattern or pattern == before.filter:
         return SessionBounds(ceiling, min(counts, default=0), before.filter, before.filters, names)

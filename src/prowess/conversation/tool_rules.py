@@ -109,10 +109,6 @@ class ToolCeiling(NamedTuple):
         # tools such as ``mcp__*``; it can only narrow a ceiling.
         return cls(tuple(tool for tool in written if "*" not in parse_tool_pattern(tool).tool), grants=True)
 
-    def intersect(self, other: ToolCeiling) -> ToolCeiling:
-        """Return the ceiling that allows and grants only what both ceilings do."""
-        return ToolCeiling(intersect_ceilings(self.tools, other.tools), self.grants and other.grants)
-
 
 def intersect_ceilings(first: Iterable[str] | None, second: Iterable[str] | None) -> tuple[str, ...] | None:
     """Return the tools that both ceilings allow, sorted; ``None`` means no ceiling.

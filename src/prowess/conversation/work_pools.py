@@ -1,8 +1,8 @@
 """Pools that bound how many reads, scripts and forks of all conversations run at a time, and how many wait.
 
-The pools belong to the process: there is one set for each choice of the bounds in ``Limits``. Nothing runs in the event
-loop's default executor, which is the host's. Each call gets a new thread: the threads of a pool would not survive the
-fork of a web server that loads everything before it starts its workers.
+The pools belong to the process: there is one of each kind for each choice of its bounds in ``Limits``. Nothing runs in
+the event loop's default executor, which is the host's. Each call gets a new thread: the threads of a pool would not
+survive the fork of a web server that loads everything before it starts its workers.
 """
 
 from __future__ import annotations
@@ -107,20 +107,16 @@ class Pools(NamedTuple):
 
 def get_pools(limits: Limits) -> Pools:
     """Return the pools that everything with these bounds shares."""
-    return _make_pools(
-        limits.max_parallel_reads,
-        limits.max_waiting_reads,
-        limits.max_parallel_scripts,
-        limits.max_parallel_forks,
-        limits.max_waiting_scripts,
+    return Pools(
+        _make_pool("reads", limits.max_parallel_reads, limits.max_waiting_reads),
+        _make_pool("scripts", limits.max_parallel_scripts, limits.max_waiting_scripts),
+        _make_pool("forks", limits.max_parallel_forks, limits.max_waiting_scripts),
     )
 
 
-@cache
-def _make_pools(reads: int, waiting_reads: int, scripts: int, forks: int, waiting: int) -> Pools:
-    return Pools(Pool("reads", reads, waiting_reads), Pool("scripts", scripts, waiting), Pool("forks", forks, waiting))
+_make_pool = cache(Pool)
 
 
 # Threads do not survive a fork: the places that they had would be taken for ever in the child.
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_make_pools.cache_clear)
+    os.register_at_fork(after_in_child=_make_pool.cache_clear)

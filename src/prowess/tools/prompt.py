@@ -144,9 +144,13 @@ class View:
             return self.choose(query)
         check_text(query, "query")
         choice = ListingChoice(budget=auto.budget if options.budget is None else options.budget)
-        reachable = self.findable if selector is auto else self.session.find_reachable(selector, self.findable)
-        is_all = len(reachable) == len(self.findable)
-        return choice if is_all else choice._replace(names=tuple(skill.name for skill in reachable))
+        if selector is auto:
+            return choice
+        # What the filters of a chain leave, whatever is asked for and was shown.
+        unshown = replace(self.moment, shown={}, active={})
+        reachable = self.session.choose(unshown, "", selector, self.findable, ListingTurn()).names
+        is_all = reachable is None or len(reachable) == len(self.findable)
+        return choice if is_all else choice._replace(names=reachable)
 
     def _measure(self, budget: int | None, skills: Sequence[Skill]) -> int:
         """Return the tokens that count against the budget when these skills are listed."""
