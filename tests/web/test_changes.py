@@ -134,7 +134,7 @@ def test_a_confirmation_from_a_second_tab_does_not_repeat_the_change(world: Worl
     [
         ({"source": "", "scope": "project"}, "name a source"),
         ({"source": "./nowhere", "scope": "project"}, "nowhere"),
-        ({"source": "./nowhere", "scope": "everyone"}, "the scope is"),
+        ({"source": "./nowhere", "scope": "everyone"}, "the scope must be"),
     ],
 )
 def test_what_cannot_be_planned_says_why(console: Open, fields: dict[str, str], message: str) -> None:
