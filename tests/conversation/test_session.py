@@ -4,6 +4,7 @@ The other modules of this folder go into one part each: activation, ceilings, fi
 saved sessions, calls by people, and many threads at once.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -49,6 +50,19 @@ def test_a_restored_session_reports_no_second_activation(catalog: prowess.Catalo
     again, _ = Session.restore(catalog, session.save(), on_event=events.append)
     again.activate("release")
     assert [(event.kind, event.skill) for event in events] == [("activated", "pdf"), ("activated", "release")]
+
+
+def test_a_restored_session_knows_which_files_were_read(catalog: prowess.Catalog) -> None:
+    session = Session(catalog)
+    session.activate("pdf")
+    session.read_resource("pdf", "references/SKILL.md")
+    again, _ = Session.restore(catalog, session.save())
+    assert again.read_files == (("pdf", "references/SKILL.md"),)
+    assert "Files of pdf that were read: references/SKILL.md" in prowess.Toolset(again).recap()
+    for wrong in ("pdf", [["pdf"]], [[1, 2]], {"pdf": "x"}):
+        edited = json.dumps({**json.loads(session.save()), "read": wrong})
+        with pytest.raises(prowess.SourceError, match="not a saved session"):
+            Session.restore(catalog, edited)
 
 
 def test_a_conversation_begins_with_nothing_active_and_everything_in_its_index(catalog: prowess.Catalog) -> None:

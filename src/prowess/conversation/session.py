@@ -189,6 +189,7 @@ class Session:
             # The names are not checked: a skill that was saved may be gone since.
             now = now.with_explicit_only(restored.bounds.explicit_only)
             self._now = now.with_ceiling(restored.bounds.ceiling)
+            self.read_files = restored.read[-_MAX_READ_FILES:]
 
     def _preload(self, skill: Skill) -> ActiveSkill | None:
         """Return what is remembered of a preloaded skill; one that cannot be loaded is reported and left out."""
@@ -709,7 +710,7 @@ class Session:
         now = self.moment()
         hidden = tuple(sorted(now.explicit_only))
         bounds = SessionBounds(now.ceiling, now.max_active, now.filter, now.fixed_filters, hidden)
-        return session_as_json(bounds, now.active, self.consent.refused_ids, now.shown)
+        return session_as_json(bounds, now.active, self.consent.refused_ids, now.shown, self.read_files)
 
     @classmethod
     def restore(

@@ -26,6 +26,9 @@ _VERSION_WITHOUT_CEILING = 1
 """The version of saves without the ceiling of the conversation."""
 
 
+_PAIR = 2
+
+
 class SessionBounds(NamedTuple):
     """The most that a session may do and see."""
 
@@ -50,6 +53,8 @@ class SavedSession(NamedTuple):
     """Whether the save is of the version without a ceiling."""
     shown: ShownLists = MappingProxyType({})
     """What the model has been shown: it is shown again, in the same order."""
+    read: tuple[tuple[str, str], ...] = ()
+    """The files that were read, each as the name of its skill and its path, for a recap."""
 
 
 def session_as_json(
@@ -57,8 +62,9 @@ def session_as_json(
     active: Mapping[str, ActiveSkill],
     refused: Iterable[str],
     shown: ShownLists,
+    read: Iterable[tuple[str, str]] = (),
 ) -> str:
-    """Return a save: the bounds, the active skills with their digests, what a person refused, what was shown."""
+    """Return a save: bounds, active skills with their digests, what a person refused, what was shown and read."""
     skills = {name: digest_skill(entry.loaded.skill) for name, entry in sorted(active.items())}
     bounds_json = {
         "filter": bounds.filter,
@@ -73,7 +79,7 @@ def session_as_json(
         # The requests are not saved, since they are what a person wrote.
         reasons = [(one.reasons[name].text, one.reasons[name].rank) for name in one.names]
         lists.append({"place": place, "budget": budget, "names": one.names, "reasons": reasons})
-    rest = {"active": skills, "refused": list(refused), "shown": lists}
+    rest = {"active": skills, "refused": list(refused), "shown": lists, "read": list(read)}
     return json.dumps({"version": _SAVE_VERSION, **bounds_json, **rest})
 
 
@@ -138,9 +144,11 @@ def session_from_json(text: str) -> SavedSession:
     bounds = _parse_bounds(data) if data.get("version") == _SAVE_VERSION else None
     refused = data.get("refused", [])  # the first saves of this version have none
     shown = _parse_shown(data.get("shown", []))  # nor this
-    if bounds is None or not _is_text_list(refused) or shown is None:
+    read = data.get("read", [])  # nor this
+    is_whole = isinstance(read, list) and all(_is_text_list(pair) and len(pair) == _PAIR for pair in read)
+    if bounds is None or not _is_text_list(refused) or shown is None or not is_whole:
         raise _unknown_save_error()
-    return SavedSession(bounds, active, tuple(refused), shown=shown)
+    return SavedSession(bounds, active, tuple(refused), shown=shown, read=tuple((name, path) for name, path in read))
 
 
 def _unknown_save_error() -> SourceError:
