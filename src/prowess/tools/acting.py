@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from prowess.conversation.acting.scripts import ScriptResult
     from prowess.conversation.fork import ForkRunner
     from prowess.conversation.session import Session
-    from prowess.skills.skill import Skill
     from prowess.tools.dialect import Dialect
     from prowess.tools.prompt import View
 
@@ -66,7 +65,13 @@ def prepare_fork(view: View, name: str, task: str, *, by_person: bool = False) -
             f'skill "{name}" {why}; use {view.options.dialect.tools[0].name} instead', reason="not-forkable"
         )
     body_start = 0 if skill.is_inline else None
-    content = view.mask_text(_fill_content(view.mask_skill(fresh), expanded, body_start, task, view.project_folder))
+    start = find_body_start(expanded.text) if body_start is None else body_start
+    outputs = [(begin - start, end - start) for begin, end in expanded.outputs]
+    shown = view.mask_skill(fresh)
+    filled = fill_instructions(shown, expanded.text[start:], outputs, task or None, view.project_folder)
+    notes = render_notes(explain_arguments(shown, filled, task))
+    # The frontmatter stays as it is.
+    content = view.mask_text(expanded.text[:start] + filled.text + notes)
     tools, ceiling = fresh.allowed_tools, view.moment.ceiling
     if ceiling.tools is not None:
         tools = intersect_ceilings(tools or None, ceiling.tools) or ()
@@ -83,14 +88,6 @@ def prepare_fork(view: View, name: str, task: str, *, by_person: bool = False) -
         grants_tools=ceiling.grants and bool(fresh.allowed_tools),
         toolsets=split_names(fresh.extra.get("toolsets")) or (),
     )
-
-
-def _fill_content(skill: Skill, expanded: ExpandedText, body_start: int | None, task: str, project: str) -> str:
-    """Return a whole SKILL.md with the placeholders in its body filled from the task; the frontmatter stays."""
-    start = find_body_start(expanded.text) if body_start is None else body_start
-    outputs = [(begin - start, end - start) for begin, end in expanded.outputs]
-    filled = fill_instructions(skill, expanded.text[start:], outputs, task or None, project)
-    return expanded.text[:start] + filled.text + render_notes(explain_arguments(skill, filled, task))
 
 
 def run_skill(view: View, arguments: Mapping[str, Any]) -> ToolResult:

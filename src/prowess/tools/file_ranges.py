@@ -75,14 +75,10 @@ def _read_binary(skill: Skill, path: str, max_bytes: int | None) -> ToolResult:
     content = skill.read_bytes(path, max_bytes)
     media_type = detect_media_type(content)
     kind = f", {media_type}" if media_type else ""
-    size = f"({len(content)} bytes{kind})"
     # The picture itself is beside this string where the client of the model shows pictures.
-    said = (
-        f"is {'an image' if media_type.startswith('image/') else 'a document'} {size}."
-        if media_type
-        else f"is not text {size}; the host has it as data."
-    )
-    message = neutralize_tags(f"{to_one_line(path)} {said}")
+    what = "an image" if media_type.startswith("image/") else "a document" if media_type else "not text"
+    end = "" if media_type else "; the host has it as data"
+    message = neutralize_tags(f"{to_one_line(path)} is {what} ({len(content)} bytes{kind}){end}.")
     data = {"skill": skill.name, "path": path, "type": "binary", "size": len(content)}
     visible = {"media_type": media_type} if media_type else {}
     encoded = base64.b64encode(content).decode("ascii")

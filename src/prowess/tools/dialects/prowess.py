@@ -161,8 +161,7 @@ def _answer_file(view: View, arguments: Arguments) -> ToolResult:
     """Return the text of a file, whole or in lines; a binary file is returned as data for the host."""
     name, path, offset, limit = _parse_file_request(arguments)
     skill, default = view.moment.pin_state(view.require_skill(name)), view.moment.limits.max_resource_bytes
-    most = view.options.max_bytes
-    result = read_file_range(skill, name, path, offset, limit, max_bytes=most, default_bytes=default)
+    result = read_file_range(skill, name, path, offset, limit, max_bytes=view.options.max_bytes, default_bytes=default)
     view.session.note_read(result.data["skill"], path, result.data.get("size", len(result.content)))
     return result
 
