@@ -162,7 +162,7 @@ def test_the_manifest_declares_a_repository(world: World, installer: prowess.Ins
 
 
 def test_a_policy_decides_about_registries(world: World, installer: prowess.Installer, team: Team) -> None:
-    policy = world.project / "policy.toml"
+    policy = world.project / "prowess-policy.toml"
     policy.write_text('[sources]\nallow = ["oci://registry.example/**"]\n')
     with pytest.raises(prowess.PolicyError):
         installer.install(f"{team.address()}:latest", project=True)

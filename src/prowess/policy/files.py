@@ -39,7 +39,7 @@ from prowess.text.spelling import did_you_mean
 from prowess.text.versions import is_range
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from prowess.files.read import Identity
@@ -136,13 +136,17 @@ class _Known(NamedTuple):
 
     policy: Policy
     folders: tuple[FolderState, ...]
-    files: tuple[tuple[str, Identity | None], ...]
+    files: tuple[tuple[str, Identity], ...]
     settled: bool
     """False when a folder or file had just changed: a second change within one tick of the clock would not show."""
     fetched: tuple[PolicyFolder, ...] = ()
     """The folders with what was fetched from a ``policy-url``."""
     until: float = math.inf
     """When the first of them is too old."""
+
+    def counts_now(self) -> bool:
+        """Return whether nothing that was fetched is too old."""
+        return not self.fetched or self.until > time.time()
 
 
 _known: dict[tuple[PolicyFolder, ...], _Known] = {}
@@ -166,19 +170,19 @@ def current_policy(folder: str = "") -> Policy:
     if known is not None:
         places_now = (*places, *known.fetched)
         state = tuple([_folder_state(place.path) for place in places_now])
-    if known is not None and known.settled and known.folders == state and known.until > time.time():
+    if known is not None and known.settled and known.folders == state and known.counts_now():
         for path, identity in known.files:
             if identity_at(path) != identity:
                 break
         else:
             return known.policy
+    # The states before the files: what changes while they are read shows the next time.
+    looked = _look_at(places)
     policy = read_local_policy(folder)
     fetched = tuple(PolicyFolder(fetched_folder(url), is_trusted=True, is_fetched=True) for url in list_urls(policy))
     until = min((_find_end(place) for place in fetched), default=math.inf)
-    everywhere = (*places, *fetched)
-    state = tuple([_folder_state(place.path) for place in everywhere])
-    paths = [path for place in everywhere for path in place.list_paths()]
-    files = tuple((path, identity) for path in paths if (identity := identity_at(path)) is not None)
+    looked_later = _look_at(fetched)
+    state, files = looked[0] + looked_later[0], looked[1] + looked_later[1]
     policy = reduce(and_, (_read_policy_in(place, DEFAULT_LIMITS) for place in fetched), policy)
     newest = time.time_ns() - _CLOCK_TICK_NS
     if len(_known) >= _MAX_KEPT:
@@ -187,6 +191,15 @@ def current_policy(folder: str = "") -> Policy:
     settled = all(one < newest for one in times)
     _known[places] = _Known(policy, state, files, settled, fetched, until)
     return policy
+
+
+def _look_at(
+    places: Sequence[PolicyFolder],
+) -> tuple[tuple[FolderState, ...], tuple[tuple[str, Identity], ...]]:
+    """Return the states of some folders, and of the files in them."""
+    state = tuple(_folder_state(place.path) for place in places)
+    paths = (path for place in places for path in place.list_paths())
+    return state, tuple((path, identity) for path in paths if (identity := identity_at(path)) is not None)
 
 
 def read_local_policy(folder: str = "") -> Policy:
