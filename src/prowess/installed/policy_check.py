@@ -120,33 +120,29 @@ def check_lock_entries(scope: InstallScope, locked: Mapping[str, LockEntry], pol
 
 def refuse_entry(scope: InstallScope, entry: LockEntry) -> None:
     """Raise ``PolicyError`` for an entry that breaks a rule: nothing of it is fetched or put back."""
-    policy = current_policy(scope.root)
-    for check in _list_checks(scope, entry, policy) if policy.rules or policy.revocations else ():
-        check()
-
-
-def find_refusal(scope: InstallScope, entry: LockEntry) -> PolicyError | None:
-    """Return why nothing of an entry may be fetched or put back; ``None`` for one that breaks no rule.
-
-    Raises ``PolicyError`` for policy files that cannot be used.
-    """
-    current_policy(scope.root)
-    try:
-        refuse_entry(scope, entry)
-    except PolicyError as error:
-        return error
-    return None
+    for refusal in find_refusals(scope, {entry.name: entry}).values():
+        raise refusal
 
 
 def find_refusals(scope: InstallScope, locked: Mapping[str, LockEntry]) -> dict[str, PolicyError]:
-    """Return why entries of a lock file are refused, by their names; those that break no rule are left out."""
-    found = {name: find_refusal(scope, entry) for name, entry in locked.items()}
-    return {name: refusal for name, refusal in found.items() if refusal is not None}
+    """Return why entries of a lock file are refused, by their names; those that break no rule are left out.
+
+    Raises ``PolicyError`` for policy files that cannot be used.
+    """
+    policy = current_policy(scope.root)
+    found: dict[str, PolicyError] = {}
+    for entry in locked.values() if policy.rules or policy.revocations else ():
+        try:
+            for check in _list_checks(scope, entry, policy):
+                check()
+        except PolicyError as error:
+            found[entry.name] = error
+    return found
 
 
 def is_refused(scope: InstallScope, entry: LockEntry) -> bool:
     """Return whether the policy refuses an entry."""
-    return find_refusal(scope, entry) is not None
+    return bool(find_refusals(scope, {entry.name: entry}))
 
 
 def _list_checks(scope: InstallScope, entry: LockEntry, policy: Policy) -> list[Callable[[], None]]:
