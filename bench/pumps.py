@@ -350,7 +350,7 @@ def list_parsers() -> dict[str, Callable[[str], object]]:
     from prowess.select.auto import find_named_skills
     from prowess.select.selectors import Candidates
     from prowess.skills.catalog import Catalog
-    from prowess.skills.missing_references import find_file_references
+    from prowess.skills.parse import find_file_references
     from prowess.sources.mcp.quota import JsonMeter
     from prowess.text.markup import neutralize_tags
     from prowess.text.redaction import scrub_text

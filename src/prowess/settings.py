@@ -302,7 +302,7 @@ def _read_tables(
     try:
         whole = tomllib.loads(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        from prowess.lockfile.conflicts import find_marker
+        from prowess.lockfile.merge import find_marker
 
         line = find_marker(data.decode("utf-8", "replace"))
         if line:

@@ -129,7 +129,7 @@ def test_yaml_and_json_scripts_keep_the_types_of_arguments(tmp_path: Path, scene
         ("turns: nothing", "list 'turns'"),
         ("- text: x", "list 'turns'"),
         ("turns:\n  - said: x", "turn 1 is a mapping with the keys"),
-        ("turns:\n  - text: x\n  - calls: [{arguments: {}}]", "turn 2: a call has"),
+        ("turns:\n  - text: x\n  - calls: [{arguments: {}}]", "turn 2: a call needs"),
         ("turns:\n  - when: x", "neither 'text' nor 'calls'"),
         ("turns:\n  - text: [x]", "'text' is a string"),
         ("turns:\n  - {text: x, repeat: often}", "'repeat' is true or false"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prowess.skills.missing_references import FileReference, find_file_references
+from prowess.skills.parse import FileReference, find_file_references
 
 ONE_MIB = 1 << 20
 PIECES = st.sampled_from(

@@ -35,7 +35,7 @@ def start(folder: Path, target: str, name: str, first: int, last: int) -> subpro
 
 def read_site(target: str) -> set[str]:
     """Return the versions that are published; everything that a reader would get is read."""
-    from prowess.publishing.target import open_target, parse_target
+    from prowess.publishing.site import open_target, parse_target
     from prowess.sources.published.reader import PublishedSite, StoreSite
 
     site = PublishedSite(StoreSite(open_target(parse_target(target)), prowess.Limits(), cached=False), prowess.Limits())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import prowess
-from prowess.publishing.target import open_target, parse_target
+from prowess.publishing.site import open_target, parse_target
 from tests.publishing.conftest import to_source
 from tests.web_sites import Site
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from prowess.install.compare_source import SkillDiff
 from prowess.install.file_diffs import FileDiffs
 from prowess.limits import DEFAULT_LIMITS
-from prowess.web.side_by_side import MAX_ROWS, FileSides, make_sides
+from prowess.web.forms import MAX_ROWS, FileSides, make_sides
 
 Files = dict[str, str | bytes]
 

@@ -15,9 +15,9 @@ from prowess.authoring.findings import read_skill_file
 from prowess.errors import Issue, SkillError, SkillLoadError, SkillValidationError
 from prowess.files.syscalls import rename, set_mode
 from prowess.files.write import write_atomic
+from prowess.format.frontmatter.fences import dedent_text, has_wrapper
 from prowess.format.frontmatter.fields import SPEC_FIELDS
 from prowess.format.frontmatter.json_types import find_unquoted_values
-from prowess.format.frontmatter.unwrap import dedent_text, has_wrapper
 from prowess.format.rules import EXTENSION_FIELDS, is_spec_name
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import SKILL_FILE

@@ -13,8 +13,7 @@ from prowess.files.lock import lock_folder
 from prowess.files.syscalls import wrap_os_errors
 from prowess.files.write import make_folders, write_atomic
 from prowess.install.store import check_scope_folders, holder_path
-from prowess.lockfile.conflicts import find_marker, split_conflict
-from prowess.lockfile.merge import merge_locks
+from prowess.lockfile.merge import find_marker, merge_locks, split_conflict
 from prowess.lockfile.read import LOCK_FILE, parse_lock, read_text
 from prowess.lockfile.write import refuse_oversized, with_line_ends
 
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
 
     from prowess.installed.scopes import InstallScope
     from prowess.limits import Limits
-    from prowess.lockfile.conflicts import ConflictSides
-    from prowess.lockfile.merge import LockConflict, LockMerge, Side
+    from prowess.lockfile.merge import ConflictSides, LockConflict, LockMerge, Side
 
 Owner = Literal["mine", "theirs"]
 """Whose version of an entry: that of the person who merges, or that of the other side."""

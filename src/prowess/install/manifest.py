@@ -17,7 +17,7 @@ from prowess.discovery.agents import get_agent
 from prowess.errors import BadReferenceError, InstallError, SourceError
 from prowess.files.directory import exists
 from prowess.install.typed_source import parse_typed_source, with_safe_name
-from prowess.lockfile.conflicts import find_marker
+from prowess.lockfile.merge import find_marker
 from prowess.lockfile.read import COPY_MODE, read_text
 from prowess.names import link_name
 from prowess.settings import MANIFEST_KEYS, SETS_TABLE, SETTINGS_TABLE

@@ -241,7 +241,7 @@ def _check_version(version: object, text: str, path: str) -> None:
 
 def _refuse_conflict(text: str, path: str) -> None:
     """Raise ``InstallError`` (``lock-conflict``) for a file with git's markers; it names the entries that differ."""
-    from prowess.lockfile.conflicts import (
+    from prowess.lockfile.merge import (
         find_differing_entries,
         find_marker,
         split_conflict,

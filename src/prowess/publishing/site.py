@@ -1,4 +1,4 @@
-"""Publishes skills to a site in a folder or an object store: versions that never change, and aliases that move.
+"""Publishes skills to a site in a folder or an object store: immutable versions, and aliases that move.
 
 The order of the writes keeps a site whole at every moment. Archives and documents are written first, under their
 digests. Then the root is replaced, only while it is the one that was read. Copies for other programs come last; whoever
@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
+from prowess.addresses.source_spec import parse_source
 from prowess.arguments import check_texts
 from prowess.authoring.check import check
 from prowess.authoring.pack import pack
@@ -20,12 +21,12 @@ from prowess.errors import BusyError, Issue, SkillLoadError, SourceError
 from prowess.fetch.archive.unpack import unpack
 from prowess.fetch.cache import sha256_hex
 from prowess.fetch.ssh_signature import find_fingerprint, sign_bytes
+from prowess.fetch.stores import open_store
 from prowess.files.tree import digest_tree, hash_bytes
 from prowess.format.rules import is_usable_name
 from prowess.limits import DEFAULT_LIMITS
 from prowess.names import SKILL_FILE
 from prowess.progress_steps import report_steps
-from prowess.publishing.target import open_target, parse_target
 from prowess.skills.parse import parse_skill
 from prowess.sources.published.documents import (
     ADVISORIES,
@@ -51,13 +52,16 @@ from prowess.sources.published.documents import (
     write_versions,
 )
 from prowess.sources.published.reader import PublishedSite, StoreSite
+from prowess.text.redaction import show_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from prowess.addresses.source_spec import SourceSpec
     from prowess.fetch.stores import SiteStore, StoredFile
     from prowess.limits import Limits
     from prowess.sources.published.documents import Aliases, Versions
+
 
 _MAX_TRIES = 200
 """How often a root is tried again that another publisher replaced first."""
@@ -504,3 +508,23 @@ def _find_moved(before: Aliases, after: Aliases) -> list[tuple[str, str, str]]:
         for name, version in sorted(rows.items())
         if before.get(alias, {}).get(name) != version
     ]
+
+
+def parse_target(text: str | os.PathLike[str]) -> SourceSpec:
+    """Return the place that an address names.
+
+    Raises ``SourceError`` for a place that can only be read, and ``BadReferenceError`` for a string that names none.
+    """
+    spec = parse_source(os.fspath(text), is_there=os.path.exists)
+    is_writable = spec.local or not spec.address.startswith(("https://", "http://"))
+    if spec.kind not in {"site", "folder", "oci"} or not is_writable or spec.ref or spec.skills or spec.subpath:
+        wanted = "a folder (./site), s3://, gs:// or az://BUCKET/PREFIX, or oci://HOST/PREFIX, without a version"
+        message = f"{show_address(os.fspath(text))} is not a place to publish to: name {wanted}"
+        raise SourceError(message, code="bad-target")
+    return spec
+
+
+def open_target(spec: SourceSpec) -> SiteStore:
+    """Return the store of a place that is a site."""
+    path = os.path.abspath(os.path.expanduser(spec.address)) if spec.local else spec.address
+    return open_store(path, local=spec.local)

@@ -159,7 +159,7 @@ def _build_source(entry: dict[str, object], folder: str, defaults: Mapping[str, 
 
         return InstalledSource(path, mount_as=mount, preload=preload, options=options)
     if path.startswith("oci://"):
-        from prowess.sources.oci import OciSource
+        from prowess.sources.fetched import OciSource
 
         limits, missing = options["limits"], options["missing"]
         return OciSource(path, missing=missing, limits=limits, mount_as=mount, preload=preload, options=options)

@@ -21,11 +21,10 @@ if TYPE_CHECKING:
     from prowess.limits import Limits
     from prowess.literals import FollowLinks, Mode, OnDuplicate, Severity
     from prowess.skills.explanation import SkillScope
-    from prowess.sources.git import GitSource
+    from prowess.sources.fetched import GitSource, OciSource
     from prowess.sources.installed import InstalledSource
     from prowess.sources.mcp.approvals import Approvals
     from prowess.sources.mcp.source import McpSource
-    from prowess.sources.oci import OciSource
     from prowess.sources.published.source import SiteSource
     from prowess.sources.site import UrlSource
 
@@ -234,7 +233,7 @@ class Source:
         The files are in a temporary folder of this process. With ``missing="error"``, loading raises ``GitError`` when
         the repository cannot be fetched.
         """
-        from prowess.sources.git import GitSource
+        from prowess.sources.fetched import GitSource
 
         return GitSource(address, ref, path=path, missing=missing, limits=limits)
 
@@ -257,7 +256,7 @@ class Source:
         folder of this process. With ``missing="error"``, loading raises ``FetchError`` when they cannot be fetched.
         """
         from prowess.fetch.url_policy import UrlPolicy
-        from prowess.sources.oci import OciSource
+        from prowess.sources.fetched import OciSource
 
         allowed = UrlPolicy(allow_private, allow_http)
         return OciSource(address, ref, allowed=allowed, path=path, missing=missing, limits=limits)

@@ -149,7 +149,7 @@ def command(
         show_installed(asked, as_data=as_data)
         return
     if matrix:
-        from prowess.cli.agent_matrix import show_matrix
+        from prowess.cli.installed_list import show_matrix
 
         if below or where["folders"]:
             raise click.UsageError("--agents is about the folders where agents look: name no other folder")

@@ -23,8 +23,7 @@ from prowess.install.installer import Installer
 from prowess.install.lock_sides import describe_versions
 from prowess.install.manifest import manifest_file_name
 from prowess.limits import DEFAULT_LIMITS
-from prowess.lockfile.conflicts import find_marker
-from prowess.lockfile.merge import LockMerge, Side, merge_locks, wrap_in_markers
+from prowess.lockfile.merge import LockMerge, Side, find_marker, merge_locks, wrap_in_markers
 from prowess.lockfile.read import LOCK_FILE, parse_lock, read_lock, read_text
 from prowess.lockfile.write import refuse_oversized
 

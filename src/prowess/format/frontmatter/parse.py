@@ -8,18 +8,22 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from prowess.errors import InvalidFrontmatterError, Issue, NoFrontmatterError, UnterminatedFrontmatterError
-from prowess.format.frontmatter.fences import BOM, Fences, decode_frontmatter, find_fences, refuse_other_encodings
-from prowess.format.frontmatter.fields import Frontmatter, build_frontmatter
-from prowess.format.frontmatter.unwrap import (
+from prowess.format.frontmatter.fences import (
+    BOM,
+    Fences,
     MisplacedFrontmatter,
+    decode_frontmatter,
     dedent_text,
+    find_fences,
     find_indented_frontmatter,
     has_wrapper,
     may_have_indent,
     may_have_wrapper,
+    refuse_other_encodings,
     split_glued_dashes,
     unwrap_frontmatter,
 )
+from prowess.format.frontmatter.fields import Frontmatter, build_frontmatter
 from prowess.format.frontmatter.yaml_events import YamlError, YamlRefusedError, parse_yaml
 from prowess.limits import DEFAULT_LIMITS
 
