@@ -207,7 +207,7 @@ def _split_safe_path(path: str) -> tuple[str, ...]:
     if not path or len(path) > MAX_PATH_CHARS:
         raise _path_error(path, "is empty" if not path else f"is longer than {MAX_PATH_CHARS} characters")
     if not _is_utf8(path):  # a lone surrogate, which neither JSON nor most file systems can hold
-        raise _path_error(path, "holds half a character")
+        raise _path_error(path, "holds an unpaired surrogate")
     if _CONTROL.search(path):
         raise _path_error(path, "holds a control character")
     if path[0] in "/~":

@@ -169,7 +169,7 @@ MALFORMED = [
     (
         '[{"query": "a",\n  "trigger": false}]',
         2,
-        "unknown key 'trigger': whether the query is for the skill is said by 'should_trigger'",
+        "unknown key 'trigger': use 'should_trigger' to say whether the query is for the skill",
     ),
     ('[{"query": "a"}, "b"]', 1, "an entry is an object such as {\"query\": …}, not the string 'b'"),
     ('[{"query": 5}]', 1, "'query' must be a string, not a number"),

@@ -62,7 +62,7 @@ def test_the_evals_of_a_new_skill_do_not_pass_until_they_are_written(command: Co
     command("new", "weekly-report", "--dir", "mine", "--with", "evals", "--description", "Reports. Use when asked.")
     ran = command("eval", "mine/weekly-report")
     assert ran.status == 3
-    assert "the evals are still those of a new skill: write what users say" in ran.err
+    assert "the evals are still the template's: write what users say" in ran.err
     write_eval("weekly report")
     ran = command("eval", "mine/weekly-report", "--json")
     assert (ran.status, ran.data["cases"], ran.data["hit_rate"]) == (0, 1, 1.0)

@@ -101,7 +101,7 @@ def test_installs_that_come_and_go_are_listed_and_unknown_content_is_said(world:
 
 
 @pytest.mark.parametrize("base", ["nowhere", "--upload-pack=x", "HEAD:prowess.lock", "README.md"])
-def test_a_base_that_is_no_lock_file_is_an_error(world: World, command: Command, base: str) -> None:
+def test_a_base_that_is_not_a_lock_file_is_an_error(world: World, command: Command, base: str) -> None:
     make_update(world, command)
     (world.project / "README.md").write_text("", encoding="utf-8")
     assert command("diff", "--lock", "--", base).status == 3

@@ -370,7 +370,7 @@ def test_limits_hold_for_the_folders_and_an_entry_may_change_some(deep: Path, li
         ({"limits": 3}, "limits must be a mapping"),
         ({"limits": {"max_everything": 3}}, "there is no limit 'max_everything'"),
         ({"limits": {"max_dirs_per_root": 1.5}}, "max_dirs_per_root must be a whole number"),
-        ({"base_dir": 3}, "base_dir must be text"),
+        ({"base_dir": 3}, "base_dir must be a string"),
     ],
 )
 def test_a_scan_keyword_of_an_entry_that_makes_no_sense_names_the_entry(

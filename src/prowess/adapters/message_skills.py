@@ -186,7 +186,7 @@ def _check_arguments(asked: _RunArguments) -> None:
     check_text(asked.system, "system")
     check_count(asked.max_turns, "max_turns")
     if not asked.max_turns:
-        raise SourceError("max_turns is at least 1: each turn is one request to the model")
+        raise SourceError("max_turns must be at least 1: each turn is one request to the model")
     if isinstance(asked.messages, (str, dict)):
         remedy = 'pass [{"role": "user", "content": …}]'
         raise_bad_argument("messages", "must be a list of messages", asked.messages, remedy)

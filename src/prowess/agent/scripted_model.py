@@ -160,14 +160,14 @@ def parse_script(data: Any) -> list[ScriptedTurn]:
 
 def _parse_turn(data: Any, place: str) -> ScriptedTurn:
     if not isinstance(data, dict) or not data.keys() <= _FIELDS:
-        raise ValueError(f"{place} is a mapping with the keys {', '.join(sorted(_FIELDS))}")
+        raise ValueError(f"{place} must be a mapping with the keys {', '.join(sorted(_FIELDS))}")
     strings = {key: data.get(key) or "" for key in ("text", "when", "system")}
     wrong = next((key for key, value in strings.items() if not isinstance(value, str)), "")
     if wrong:
-        raise ValueError(f"{place}: {wrong!r} is a string")
+        raise ValueError(f"{place}: {wrong!r} must be a string")
     calls, repeat = data.get("calls") or [], data.get("repeat") or False
     if not isinstance(calls, list) or not isinstance(repeat, bool):
-        raise ValueError(f"{place}: 'calls' is a list, and 'repeat' is true or false")  # noqa: TRY004 - the file is wrong  # noqa: TRY004 - the file is wrong
+        raise ValueError(f"{place}: 'calls' must be a list, and 'repeat' must be true or false")  # noqa: TRY004 - the file is wrong  # noqa: TRY004 - the file is wrong
     if not strings["text"] and not calls:
         raise ValueError(f"{place} has neither 'text' nor 'calls'")
     return ScriptedTurn(**strings, calls=tuple(_parse_call(call, place) for call in calls), repeat=repeat)
@@ -175,10 +175,10 @@ def _parse_turn(data: Any, place: str) -> ScriptedTurn:
 
 def _parse_call(data: Any, place: str) -> ScriptedCall:
     if not isinstance(data, dict) or not data.keys() <= {"tool", "arguments"} or not isinstance(data.get("tool"), str):
-        raise ValueError(f"{place}: a call has 'tool' and 'arguments'")
+        raise ValueError(f"{place}: a call needs 'tool' and 'arguments'")
     arguments = data.get("arguments", {})
     if not isinstance(arguments, (dict, str)):
-        raise ValueError(f"{place}: 'arguments' is a mapping, or text that is sent as it is")  # noqa: TRY004 - as above
+        raise ValueError(f"{place}: 'arguments' must be a mapping, or a string that is sent as it is")  # noqa: TRY004 - as above
     return ScriptedCall(data["tool"], arguments if isinstance(arguments, str) else json.dumps(arguments))
 
 

@@ -107,7 +107,7 @@ def _parse_files(files: Any, folder: str) -> tuple[EvalFile, ...]:
     elif isinstance(files, list) and all(isinstance(path, str) for path in files):
         made = tuple(EvalFile(os.path.basename(path), "", folder, path) for path in files)
     else:
-        raise ValueError("'files' is a list of paths, or a mapping of paths to strings")
+        raise ValueError("'files' must be a list of paths, or a mapping of paths to strings")
     for file in made:
         split_resource_path(file.source or file.path)
         _check_characters(file.content)
@@ -123,7 +123,7 @@ def _check_characters(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("a string has half of a character") from None
+        raise ValueError("a string has an unpaired surrogate") from None
 
 
 def _parse_checks(entry: Mapping[str, Any]) -> tuple[EvalCheck, ...]:
@@ -151,7 +151,7 @@ def _parse_rubric(entry: Mapping[str, Any]) -> tuple[str, ...]:
     lists = [entry.get("expectations") or [], entry.get("assertions") or [], [expected] if expected else []]
     sentences = [each for one in lists if isinstance(one, list) for each in one]
     if not all(isinstance(one, list) for one in lists) or not all(isinstance(one, str) and one for one in sentences):
-        raise ValueError("'expectations' and 'assertions' are lists of sentences, and 'expected_output' is a string")
+        raise ValueError("'expectations' and 'assertions' must be lists of sentences, and 'expected_output' a string")
     return tuple(dict.fromkeys(sentences))
 
 
@@ -297,7 +297,7 @@ def find_eval_issues(folder: str, limits: Limits) -> Iterator[Issue]:
         if found is not None:
             yield from found.errors
             for line in found.template_lines:
-                message = "the query is that of a new skill: write what a user says"
+                message = "the query is still the template's: write what a user says"
                 yield Issue("placeholder-text", "evals", message, file, line, "warning")
 
 
@@ -331,7 +331,7 @@ def _get_query(entry: Mapping[str, Any]) -> str:
 
 def _check_entry(entry: _Member, text: str, lines: _Lines, file: str) -> Iterator[Issue]:
     if not isinstance(entry.value, dict):
-        message = f'an entry is an object such as {{"query": …}}, not {_name_type(entry.value)}'
+        message = f'an entry must be an object such as {{"query": …}}, not {_name_type(entry.value)}'
         yield Issue("bad-evals", "", message, file, lines.find(entry.value_at))
         return
     members = _read_members(text, entry.value_at)
@@ -355,7 +355,7 @@ def _check_switches(members: list[_Member], lines: _Lines, file: str) -> Iterato
         return
     for member in members:
         if isinstance(member.value, bool) and member.key not in _ENTRY_KEYS:
-            message = f"unknown key {member.key!r}: whether the query is for the skill is said by 'should_trigger'"
+            message = f"unknown key {member.key!r}: use 'should_trigger' to say whether the query is for the skill"
             yield Issue("bad-evals", member.key, message, file, lines.find(member.key_at))
 
 

@@ -193,9 +193,9 @@ def load_evals(path: str | os.PathLike[str], *, limits: Limits = DEFAULT_LIMITS)
         raise SourceError(f"line {first.line}: {first.message}{more}", first.path, "bad-evals")
     cases = tuple(case for one in sets for case in one.cases)
     if not cases and any(one.template_lines for one in sets):
-        raise SourceError("the evals are still those of a new skill: write what users say", target, "no-evals")
+        raise SourceError("the evals are still the template's: write what users say", target, "no-evals")
     if not cases:
-        raise SourceError("there are no evals: a skill has them in evals/, as JSON", target, "no-evals")
+        raise SourceError("there are no evals: put them into evals/ of the skill, as JSON", target, "no-evals")
     return cases
 
 

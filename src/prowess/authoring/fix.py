@@ -105,7 +105,7 @@ def apply_fix(found: Fix, *, limits: Limits = DEFAULT_LIMITS) -> None:
     if not found:
         return
     if _read_text(found.path, limits) != found.before:
-        raise SkillValidationError("the file has changed since it was looked at", found.path, "changed-during-read")
+        raise SkillValidationError("the file has changed since it was checked", found.path, "changed-during-read")
     # Somebody may have made a SKILL.md since: a rename would replace it without a word.
     if found.new_path and found.new_path != _find_right_path(found.path):
         raise SkillValidationError(f"there is a {SKILL_FILE} already", found.path, "filename-collision")

@@ -153,7 +153,7 @@ def _swap_folders(staged: str, target: str) -> None:
 def refuse_existing(path: str, code: str = "already-there") -> None:
     """Raise ``SourceError`` when there is something at ``path``."""
     if exists(path):
-        raise SourceError(f"there is something already: {path}", path, code)
+        raise SourceError(f"{path} already exists", path, code)
 
 
 def _check_new_skill(name: str, description: str, parts: tuple[str, ...]) -> tuple[str, ...]:
@@ -163,7 +163,8 @@ def _check_new_skill(name: str, description: str, parts: tuple[str, ...]) -> tup
         raise SourceError(f"{name[:80]!r} cannot be the name of a skill{instead}", code="bad-name")
     if len(description) > MAX_DESCRIPTION_LENGTH or "\n" in description.strip():
         raise SourceError(
-            f"a description is one line of at most {MAX_DESCRIPTION_LENGTH} characters", code="description-too-long"
+            f"a description must be one line of at most {MAX_DESCRIPTION_LENGTH} characters",
+            code="description-too-long",
         )
     unknown = [part for part in parts if part not in PARTS]
     if unknown:

@@ -277,7 +277,7 @@ def _note_circumstances(options: TaskOptions, earlier: EarlierRun | None, task: 
     if earlier is None:
         return
     if earlier.is_finished and not task:
-        raise click.UsageError("that run came to its end: say what to do next, as TASK")
+        raise click.UsageError("that run is finished: say what to do next, as TASK")
     if earlier.folder != options.folder:
         printer.warn(f"the earlier run worked in {earlier.folder}; this one works in {options.folder}")
 

@@ -122,7 +122,7 @@ def _has_consent(question: str, plan: Sequence[Block], *, as_data: bool) -> bool
     # A person decides about the plan, so it is on the terminal even when the output goes elsewhere.
     answer = ask_person(question, plan if as_data or not printer.is_terminal(sys.stdout) else ())
     if answer is None:
-        raise click.UsageError("there is no terminal to ask on: say --yes to go on without a question")
+        raise click.UsageError("there is no terminal to ask on: use --yes to go on without a question")
     return answer
 
 

@@ -108,7 +108,7 @@ class ActivationRequest(NamedTuple):
     run: bool = True
     """Whether the commands in the instructions run."""
     was_saved: bool = False
-    """Whether the skill was active in a save, so that it is no news."""
+    """Whether the skill was active in a save, so that it is not news."""
 
 
 ActivationStep = Literal["keep", "check-grant", "read", "remember"]

@@ -100,7 +100,7 @@ class LinkFolders:
         return list(chosen)
 
     def places_for(self, names: Iterable[str], agents: Iterable[str]) -> dict[str, list[LinkPlace]]:
-        """The places of links by their names, each in the folders of ``folders_for``."""
+        """Return the places of links by their names, each in the folders of ``folders_for``."""
         folders = [(folder, self.to_lock_path(folder)) for folder in self.folders_for(agents)]
         return {
             name: [

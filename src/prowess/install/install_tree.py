@@ -49,7 +49,7 @@ class InstallTree:
     load_error: Issue | None = None
     """Why no skill of the tree can be loaded; ``None`` when one can."""
     signer: str = ""
-    """The fingerprint of the key that signed the version; ``""`` for none."""
+    """The fingerprint of the key that signed the version, or ``""``."""
 
     @cached_property
     def hashes(self) -> dict[str, FileHash]:

@@ -392,7 +392,7 @@ class Installer:
         return compare_locks(sides[0], sides[1], self.project, self._context.access.for_entries(entries))
 
     def review(self, source: str, path: str) -> tuple[SkillReview, ...]:
-        """Each skill of a source, or of an install, beside what was approved of it last.
+        """Return each skill of a source, or of an install, beside what was approved of it last.
 
         ``path`` is the ``approved.toml`` that is going to be written: its entries count as approvals too.
         """
@@ -403,7 +403,7 @@ class Installer:
         return review_source(self._context.open_source, spec, approvals, self.project.root, limits)
 
     def _find_installed_source(self, written: str) -> SourceSpec | None:
-        """The source of an install, at what is locked; ``None`` for a word that names none."""
+        """Return the source of an install, at what is locked; ``None`` for a word that names none."""
         for scope, entry in self._context.list_entries(self._context.scopes):
             if written in {entry.name, f"@{entry.name}", entry.name.partition("/")[2], *entry.skills}:
                 return spec_of_entry(entry, scope, ref=entry.commit or entry.ref)

@@ -70,7 +70,7 @@ class LocatedMove(NamedTuple):
     replaced: str
 
     def with_staged_inode(self) -> Self:
-        """The move with the inode number of the entry that waits."""
+        """Return the move with the inode number of the entry that waits."""
         return self._replace(move=replace(self.move, new=read_inode(self.staged)))
 
 
@@ -83,7 +83,10 @@ class ScopeJournal:
         self._path = journal_path(scope)
 
     def locate(self, move: Move) -> LocatedMove:
-        """The move with its paths; raises ``InstallError`` for a name that leads out of the folders of the scope."""
+        """Return the move with its paths.
+
+        Raises ``InstallError`` for a name that leads out of the folders of the scope.
+        """
         # A journal may have come with a clone: every name in it is checked before it becomes a part of a path.
         if not is_safe_part(move.token):
             raise self._bad_journal_error(f"it names {move.token[:80]!a}")

@@ -115,7 +115,7 @@ def displace_others(store: Store, locked: LockEntries, links: Sequence[AgentLink
 def _find_entry_to_displace(
     store: Store, locked: LockEntries, place: LinkPlace | AgentLink, newcomer: Newcomer, *, is_taken: bool
 ) -> LockEntry | None:
-    """The other install that has a place where agents look; ``None`` when the place is free for the newcomer.
+    """Return the other install that has a place where agents look; ``None`` when the place is free for the newcomer.
 
     ``is_taken``: something is there on the disk. Raises ``NameTakenError`` unless that install, or anything else at its
     place, gives way.

@@ -77,7 +77,7 @@ def _stage_links(
     entry = require_entry(store.locked, store.scope, name, "links are")
     links = [link for link in _links_for(store, entry, agents) if link.recorded not in entry.links]
     for link in report_steps(links, lambda link: link.recorded):
-        # Two installs may hold a skill of one name: the first one's link is staged, and not yet on the disk.
+        # Two installs may hold a skill with the same name: the first one's link is staged, and not yet on the disk.
         is_taken = exists(link.path) and not is_made_by_prowess(store, link.path, entry)
         if is_taken or link.recorded in staged:
             raise NameTakenError("there is something already that was not installed by Prowess", link.path)

@@ -77,7 +77,7 @@ class SourceSurvey(NamedTuple):
         self.tree.contents.prefetch([posixpath.join(self.subpath, path) for path in paths])
 
     def sizes_of(self, skill: TreeSkill) -> list[int | None]:
-        """How many bytes each file of a skill has; ``None`` where only fetching it would show that."""
+        """Return how many bytes each file of a skill has; ``None`` where only fetching it would show that."""
         paths = self.files_by_folder[skill.folder]
         return self.tree.contents.sizes_of([posixpath.join(self.subpath, path) for path in paths])
 

@@ -36,7 +36,7 @@ class Contents(Protocol):
         ...
 
     def sizes_of(self, paths: Sequence[str]) -> list[int | None]:
-        """How many bytes each of some files has; ``None`` when only fetching it would show that."""
+        """Return how many bytes each of some files has; ``None`` when only fetching it would show that."""
         ...
 
 

@@ -102,7 +102,7 @@ class TakenNames:
         return self._entries.get(name.lower(), "")
 
     def find_link_holder(self, link: str, locked: LockEntries) -> LockEntry | None:
-        """The entry of ``locked`` that records a link; ``None`` for none."""
+        """Return the entry of ``locked`` that records a link; ``None`` for none."""
         entry = locked.get(self._links.get(link, ""))
         # The index also knows entries that lost the link while this change was staged.
         return entry if entry is not None and link in entry.links else None

@@ -167,7 +167,7 @@ def _check_skill(scope: InstallScope, entry: LockEntry, skill: str, policy: Poli
 
 
 def list_inventory(scope: InstallScope, locked: Mapping[str, LockEntry]) -> Iterator[InventoryRow]:
-    """A row for each skill that a lock file records and that is on this disk."""
+    """Yield a row for each skill that a lock file records and that is on this disk."""
     for entry in locked.values():
         if is_on_disk(entry, scope):
             for skill in entry.skills:

@@ -82,7 +82,7 @@ class LockEntry:
     """Those of ``agents`` that a declared install has because somebody linked it for them, not because it is declared
     for them."""
     signer: str = ""
-    """The fingerprint of the key that signed the tag, or the site, that it was installed from; ``""`` for none."""
+    """The fingerprint of the key that signed the tag, or the site, that it was installed from, or ``""``."""
     unknown: tuple[str, ...] = ()
     """The fields that this version of Prowess does not know, each as a row of TOML."""
     _by_folder: dict[str, dict[str, FileHash]] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -364,7 +364,7 @@ def _read_unknown(data: dict[str, Any], known: frozenset[str], path: str = "") -
 def _check_text(data: dict[str, Any], key: str) -> str:
     value = data.get(key, "")
     if not isinstance(value, str):
-        raise _BadEntryError(f"the lock file's {key} must be text", key)
+        raise _BadEntryError(f"the lock file's {key} must be a string", key)
     return value
 
 

@@ -102,7 +102,7 @@ def _filename_collisions(skill: Skill, entries: FolderEntries) -> list[Issue]:
     # On a system that ignores case only one of these files can exist, and nobody can say which one it will be.
     own = skill.file_name
     if not entries.complete:
-        message = "the folder holds too many entries to look for another spelling of the file"
+        message = "the folder has too many entries to look for another spelling of the file"
         return [Issue("too-many-files", "", message, skill.location, 0, "warning")]
     others = [name for name in entries.files if name != own and name.lower() == own.lower()]
     return (

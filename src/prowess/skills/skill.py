@@ -130,7 +130,7 @@ class Skill:
         Raises ``SkillError`` for a skill whose files another machine gives: its connection belongs to this process.
         """
         if not self.is_local and not self.is_inline:  # neither a folder nor a string: a source fetches the files
-            message = f"skill {self._name!r} cannot be pickled: its files are given by another machine"
+            message = f"skill {self._name!r} cannot be pickled: its files are on another machine"
             raise SkillError(message, self.location, "not-picklable")
         return None, {slot: getattr(self, slot) for slot in Skill.__slots__}
 
@@ -589,7 +589,9 @@ class Skill:
     def load(self) -> LoadedSkill:
         """The skill as its file is now, with its instructions; the file is parsed again, whatever discovery saw."""
         self.refuse_revoked()
-        files = self.own_files.renew()  # instructions and files must be of one state, so the skill goes on with these
+        files = (
+            self.own_files.renew()
+        )  # instructions and files must be of the same state, so the skill goes on with these
         if isinstance(files, InlineFiles):
             return LoadedSkill(self, strip_body(files.body))
         data, identity = files.read_skill_file(self.limits.max_body_bytes)
@@ -630,7 +632,7 @@ class Skill:
         except NoFrontmatterError:
             if self.needs_frontmatter or not data.strip() or _HTML_PAGE.match(data):
                 raise
-            message = "the file has no frontmatter; the fields are those that were announced"
+            message = "the file has no frontmatter; the fields are as announced"
             issue = Issue("no-frontmatter", "", message, self.location, 1, "warning")
             return Head(self.frontmatter, 0, (issue,))
 
@@ -656,7 +658,7 @@ class Skill:
         return self.own_files.readable_paths()
 
     def files(self) -> FileList:
-        """Every regular file below its folder, relative, in byte order; what was left out is in ``.issues``."""
+        """Return every regular file below its folder, relative, in byte order; what was left out is in ``.issues``."""
         return self.own_files.list_files()
 
     def read_resource(self, path: str, max_bytes: Bound = ..., *, truncate: bool = False) -> str:

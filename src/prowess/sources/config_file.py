@@ -187,7 +187,7 @@ def _make_inline_source(entry: dict[str, object], mount: str, *, preload: bool) 
 def _read_text(entry: dict[str, object], key: str) -> str:
     value = entry.get(key) or ""
     if not isinstance(value, str):
-        raise SourceError(f"{key} must be text")
+        raise SourceError(f"{key} must be a string")
     return value
 
 
@@ -195,7 +195,7 @@ def _read_path(entry: dict[str, object], key: str) -> str:
     value = entry.get(key) or ""
     path = os.fspath(value) if isinstance(value, os.PathLike) else value
     if not isinstance(path, str):
-        raise SourceError(f"{key} must be text")
+        raise SourceError(f"{key} must be a string")
     return path
 
 

@@ -77,7 +77,7 @@ class InlineSource:
         if not self._instructions.strip():
             raise SourceError(f"inline skill {front.name!r} needs instructions", code="empty-body")
         if front.context not in _CONTEXTS:
-            raise SourceError(f"inline skill {front.name!r}: context is 'fork' or nothing, not {front.context!r}")
+            raise SourceError(f"inline skill {front.name!r}: context must be 'fork' or nothing, not {front.context!r}")
         if "toolsets" in front.extra and front.context != "fork":
             raise SourceError(f"inline skill {front.name!r}: only a skill with context='fork' has toolsets")
 
@@ -87,6 +87,6 @@ def _refuse_odd_text(name: str, text: str) -> None:
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise SourceError(f"inline skill {name!r} holds half a character", code="not-utf8") from None
+        raise SourceError(f"inline skill {name!r} holds an unpaired surrogate", code="not-utf8") from None
     if "\0" in text:
         raise SourceError(f"inline skill {name!r} holds a control character", code="control-character")

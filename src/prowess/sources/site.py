@@ -150,7 +150,7 @@ class UrlSource:
                 notes.append(Issue(error.code, "", error.message, copy.url, 0, "warning"))
                 continue
             if copy.stale_reason:
-                message = f"is what the site announced before: {copy.stale_reason}"
+                message = f"is an earlier version that the site announced: {copy.stale_reason}"
                 notes.append(Issue("stale-index", "", message, copy.url, 0, "warning"))
             if copy.rollback_reason:
                 message = f"is the newest that was seen, since the site went back: {copy.rollback_reason}"
@@ -328,7 +328,7 @@ class _ListedFiles(_SiteFiles):
             DownloadRequest(url, limits.max_download_bytes, "max_download_bytes", limits.default_cache_seconds)
         )
         if copy is None:
-            raise FetchError(f"{display_url(url)} is listed in the index and is not there", code="http-status")
+            raise FetchError(f"{display_url(url)} is listed in the index, but does not exist", code="http-status")
         self._notes.pop(path, None)  # the server may be back
         if copy.stale_reason:
             self._notes[path] = ("stale-file", f"is a copy of before: {copy.stale_reason}")

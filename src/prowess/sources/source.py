@@ -197,7 +197,7 @@ class Source:
         allow_rollback: bool = False,
         limits: Limits | None = None,
     ) -> SiteSource:
-        """The skills of a site that ``prowess publish`` wrote; each is fetched when it is activated.
+        """Return the skills of a site that ``prowess publish`` wrote; each is fetched when it is activated.
 
         ``address`` is ``https://…``, ``s3://…``, ``gs://…`` or ``az://…``, or the path of a folder. ``ref`` is a
         version, a range of versions or an alias; ``""`` is the newest of each skill. The other keywords are those of

@@ -296,7 +296,7 @@ def parse_arguments(given: Mapping[str, Any] | str | bytes | None) -> dict[str, 
     for value in given.values():
         if isinstance(value, str) and not value.isascii() and _LONE_SURROGATE.search(value):
             # Half of a character cannot be encoded as UTF-8: it would fail later, in a file name or a log.
-            raise BadArgumentsError("a value holds half a character")
+            raise BadArgumentsError("a value holds an unpaired surrogate")
     return dict(given)
 
 

@@ -104,4 +104,4 @@ def check_scripts(scripts: Scripts | bool | None) -> Scripts | None:
         return scripts
     if scripts is True:
         return Scripts()
-    raise SourceError(f"scripts is prowess.Scripts(…), True or None, not {scripts!r}")
+    raise SourceError(f"scripts must be prowess.Scripts(…), True or None, not {scripts!r}")

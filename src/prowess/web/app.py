@@ -188,7 +188,7 @@ async def _show_skill_error(request: Request, error: Exception) -> Response:
 
 
 async def _show_unknown_plan(request: Request, _error: Exception) -> Response:
-    message = "There is no such plan: the console forgot it, or ended before anybody confirmed it."
+    message = "There is no such plan: it expired, or the console ended before anybody confirmed it."
     return respond(request, "error", ErrorView(404, message), 404)
 
 

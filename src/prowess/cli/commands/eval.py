@@ -142,7 +142,9 @@ def _load_cases(paths: tuple[str, ...]) -> tuple[EvalCase, ...]:
             if error.code != "no-evals" or len(paths) == 1:
                 raise
     if not cases:
-        raise SourceError("none of the skills here has evals: a skill has them in evals/, as JSON", code="no-evals")
+        raise SourceError(
+            "none of the skills here has evals: put them into evals/ of a skill, as JSON", code="no-evals"
+        )
     return tuple(cases)
 
 

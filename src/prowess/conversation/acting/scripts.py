@@ -363,7 +363,7 @@ def _check_input(args: Sequence[str], stdin: str | bytes, limits: Limits) -> byt
         os.fsencode("".join(args))
     except UnicodeEncodeError:
         raise SandboxError(
-            "args or stdin holds half a character (a lone surrogate): pass whole characters", code="bad-argument"
+            "args or stdin holds an unpaired surrogate (a lone surrogate): pass whole characters", code="bad-argument"
         ) from None
     if len(data) > limits.max_script_input_bytes:
         raise SandboxError(f"stdin may have at most {limits.max_script_input_bytes:,} bytes", code="bad-argument")

@@ -264,7 +264,7 @@ def _remove_quotes(text: str, line: int) -> str:
     if quote not in {'"', "'"}:
         return text
     if quote == '"' and _HALF_CHARACTER.search(text):
-        raise YamlRefusedError("yaml-surrogate", "a value holds half a character (a lone surrogate)", line)
+        raise YamlRefusedError("yaml-surrogate", "a value holds an unpaired surrogate (a lone surrogate)", line)
     if len(text) > 1 and text.endswith(quote):
         return text[1:-1]
     return text[1:].lstrip() if quote not in text[1:] else text

@@ -213,7 +213,7 @@ def _check_scalar(event: Any, line: int, limits: Limits) -> None:
             "yaml-scalar-too-long", f"a value has more than {limits.max_scalar_chars} characters", line
         )
     if not event.value.isascii() and _SURROGATE.search(event.value):
-        raise YamlRefusedError("yaml-surrogate", "a value holds half a character (a lone surrogate)", line)
+        raise YamlRefusedError("yaml-surrogate", "a value holds an unpaired surrogate (a lone surrogate)", line)
 
 
 def _check_node(event: Any, kind: str, line: int) -> None:

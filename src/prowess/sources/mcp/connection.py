@@ -154,13 +154,13 @@ class _ConnectionThread:
             self._ready.result(0)
         except TimeoutError:
             self.request_close()
-            raise self._make_error("no answer in time to the first word", "mcp-timeout") from None
+            raise self._make_error("the server did not answer the handshake in time", "mcp-timeout") from None
 
     def send_request(self, method: str, params: Mapping[str, Any], deadline: float) -> dict[str, Any]:
         """Send one request and return the answer; raises ``FetchError`` when it is an error or too late."""
         seconds = _seconds_left(time.monotonic() + self._limits.max_mcp_call_seconds, deadline)
         if not seconds:  # sending what nobody will wait for would only cost the quota
-            raise self._make_error(f"no time is left for {method}", "mcp-timeout")
+            raise self._make_error(f"the time ran out before {method}", "mcp-timeout")
         future = self._submit(self._send_request(method, params))
 
         def cancel() -> None:
@@ -171,7 +171,7 @@ class _ConnectionThread:
                 return future.result(seconds)
         except TimeoutError:
             future.cancel()
-            raise self._make_error(f"no answer in time to {method}", "mcp-timeout") from None
+            raise self._make_error(f"the server did not answer {method} in time", "mcp-timeout") from None
         except CancelledError:
             raise self._make_closed_error("the connection was closed meanwhile") from None
 

@@ -94,9 +94,9 @@ def _build_entry(raw: object, limits: Limits) -> McpEntry:
     fields = _parse_fields(entry["frontmatter"], uri, limits)
     resources = entry["resources"]
     if resources == "dynamic":  # such files have no digest that they could be checked against
-        raise FetchError(f"{uri}: its files are made up as they are read", uri, "dynamic-skill")
+        raise FetchError(f"{uri}: its files are generated when they are read", uri, "dynamic-skill")
     if not isinstance(resources, list):
-        raise _make_entry_error(f"{uri}: 'resources' is a list, or 'dynamic'", uri)
+        raise _make_entry_error(f"{uri}: 'resources' must be a list or 'dynamic'", uri)
     return McpEntry(uri, fields, _parse_files(resources, uri, limits))
 
 
@@ -105,20 +105,20 @@ def _parse_object(raw: object, keys: frozenset[str], what: str, uri: str = "") -
     mapping = _parse_mapping(raw, what, uri)
     if mapping.keys() - {_META} != keys:
         names = ", ".join(sorted(keys))
-        raise _make_entry_error(f"{uri + ': ' if uri else ''}{what} has {names}, and nothing else", uri)
+        raise _make_entry_error(f"{uri + ': ' if uri else ''}{what} must have {names}, and nothing else", uri)
     return mapping
 
 
 def _parse_mapping(raw: object, what: str, uri: str = "") -> dict[str, Json]:
     if not isinstance(raw, dict) or not all(isinstance(key, str) for key in raw):
-        raise _make_entry_error(f"{uri or what}: {what} is an object", uri)
+        raise _make_entry_error(f"{uri or what}: {what} must be an object", uri)
     return raw
 
 
 def parse_uri(raw: object) -> str:
     """Return the address of a skill; raises ``FetchError`` when the value cannot be one."""
     if not isinstance(raw, str) or len(raw) > _MAX_URI_LENGTH or not raw.isprintable():
-        raise _make_entry_error("'uri' is a short line of text")
+        raise _make_entry_error("'uri' must be a short string on one line")
     parts = _split_uri(raw)
     if len(parts) < 2 or parts[-1] != SKILL_FILE:  # noqa: PLR2004 - a folder and the file
         raise _make_entry_error(f"{raw} does not name a skill's {SKILL_FILE}", raw)
@@ -147,12 +147,12 @@ def _parse_fields(raw: object, uri: str, limits: Limits) -> dict[str, Json]:
     _SizeCheck(uri, limits).add(fields)
     name, description = fields.get("name"), fields.get("description")
     if not isinstance(name, str) or not is_spec_name(name):
-        raise _make_entry_error(f"{uri}: 'name' is against the rules", uri)
+        raise _make_entry_error(f"{uri}: 'name' breaks the rules of the specification", uri)
     # The specification wants a skill to be named like its folder.
     if name != _split_uri(uri)[-2]:
         raise _make_entry_error(f"{uri}: the folder is not named {name!r}", uri)
     if not isinstance(description, str) or not description.strip() or len(description) > MAX_DESCRIPTION_LENGTH:
-        raise _make_entry_error(f"{uri}: 'description' is against the rules", uri)
+        raise _make_entry_error(f"{uri}: 'description' breaks the rules of the specification", uri)
     return fields
 
 
@@ -207,9 +207,9 @@ def _parse_file(raw: Mapping[str, Json], base: str, uri: str, limits: Limits) ->
     file_uri, digest, size = raw["uri"], raw["digest"], raw["size"]
     match = _DIGEST.fullmatch(digest) if isinstance(digest, str) else None
     if match is None:
-        raise FetchError(f"{uri}: a digest is 'sha256:' and 64 hexadecimal digits", uri, "bad-digest")
+        raise FetchError(f"{uri}: a digest must be 'sha256:' and 64 hexadecimal digits", uri, "bad-digest")
     if isinstance(size, bool) or not isinstance(size, int) or size < 0:  # a bool is an int for Python
-        raise _make_entry_error(f"{uri}: a size is a whole number", uri)
+        raise _make_entry_error(f"{uri}: a size must be a whole number", uri)
     if size > limits.max_served_bytes:
         raise _make_size_error(uri, limits)
     if not isinstance(file_uri, str) or len(file_uri) > _MAX_URI_LENGTH or not file_uri.startswith(base):

@@ -191,7 +191,7 @@ class McpSkillFiles(RemoteFiles):
             if refused.code != "request-refused":
                 raise
             raise FetchError(
-                f"{self._entry.uri} is no longer given: {refused.message}", self.location, refused.code
+                f"{self._entry.uri} is no longer offered: {refused.message}", self.location, refused.code
             ) from None
         entry = parse_entry(answer.get("skill"), self._connection.limits)
         if entry.uri != self._entry.uri:
@@ -257,7 +257,7 @@ class McpSkillFiles(RemoteFiles):
         """Return what has changed since the skill was listed, when it was loaded from a newer entry."""
         if not self._changes:
             return ()
-        message = f"{self._changed_message(self._changes)} since it was listed; approvals of before do not count"
+        message = f"{self._changed_message(self._changes)} since it was listed; earlier approvals do not count"
         return (Issue("changed-on-server", "", message, self.location, 0, "warning"),)
 
     def _changed_message(self, changes: str) -> str:

@@ -184,16 +184,16 @@ class McpSource:
 
 def _check_arguments(label: str, command: Sequence[str], url: str, *, allow_http: bool) -> None:
     if len(label) > _MAX_LABEL_LENGTH or not _LABEL.fullmatch(label):
-        raise SourceError(f"a label is lower-case letters, digits and single hyphens, not {label[:64]!r}")
+        raise SourceError(f"a label must be lower-case letters, digits and single hyphens, not {label[:64]!r}")
     if isinstance(command, str) or bool(command) == bool(url):
-        raise SourceError("an MCP server has a command, as a list, or a url")
+        raise SourceError("an MCP server needs a command (a list of strings) or a url")
     if not url:
         return
     parts = urlsplit(url)
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username is not None:
-        raise SourceError("the url of an MCP server begins with https:// and holds no password", code="bad-address")
+        raise SourceError("the url of an MCP server must begin with https:// and hold no password", code="bad-address")
     if parts.scheme == "http" and parts.hostname not in _LOOPBACK_HOSTS and not allow_http:
-        raise SourceError(f"{parts.hostname} is asked without encryption", code="plain-http")
+        raise SourceError(f"{parts.hostname} is used without encryption", code="plain-http")
 
 
 T = TypeVar("T")
@@ -355,5 +355,5 @@ class _McpListing:
         return True
 
     def _report_excess(self) -> None:
-        message = f"the listing of {self._server} goes on for too long; {len(self.entries)} skills are used"
+        message = f"the listing of {self._server} is too long; {len(self.entries)} skills are used"
         self.issues.append(Issue("endless-listing", "", message, self._namespace))

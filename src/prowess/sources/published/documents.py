@@ -190,7 +190,9 @@ def read_root(data: bytes, where: str) -> Root:
 
     def parse(content: dict[str, Any]) -> Root:
         if content.pop("format", _FORMAT) != _FORMAT:
-            raise FetchError("the site is of a version that this Prowess does not know", where, "unknown-schema")
+            raise FetchError(
+                "the site has a format that this version of Prowess does not know", where, "unknown-schema"
+            )
         root = Root(**content)
         kinds = {*map(type, (root.signer, root.url))} | {type(root.serial)}
         numbers = {*map(type, (root.updated, root.expires))} <= {int, float}

@@ -225,10 +225,10 @@ class PublishedSite:
                 sites.note(self.address, seen)
         if root.expires and root.expires < time.time():
             when = time.strftime("%Y-%m-%d", time.gmtime(root.expires))
-            raise FetchError(f"{self.address} says itself that it counted until {when}", self.address, "site-expired")
+            raise FetchError(f"{self.address} expired {when}, as it says itself", self.address, "site-expired")
         if not found.stale_reason:
             return root, ()
-        message = f"is what the site announced before: {found.stale_reason}"
+        message = f"is an earlier version that the site announced: {found.stale_reason}"
         return root, (Issue("stale-index", "", message, self.address, 0, "warning"),)
 
     def _check_signature(self, root: Root, data: bytes) -> str:
