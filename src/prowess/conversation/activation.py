@@ -90,9 +90,8 @@ class ActiveSkill(NamedTuple):
     def with_ceiling(self, ceiling: ToolCeiling) -> ActiveSkill:
         """Return the active skill with the tools that a ceiling leaves it."""
         # Where no skill approves tools, no head is parsed for them.
-        return self._replace(
-            tools=grant_tools(self.loaded.skill.allowed_tools, ceiling.tools) if ceiling.grants else ()
-        )
+        wanted = self.loaded.skill.allowed_tools if ceiling.grants else ()
+        return self._replace(tools=grant_tools(wanted, ceiling.tools))
 
 
 class ActivationRequest(NamedTuple):

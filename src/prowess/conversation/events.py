@@ -97,7 +97,10 @@ class EventEmitter:
         # Without a listener no event is made: this is passed several times in every call of a tool.
         if self.on_event is None:
             return
-        seconds, decision = _event_seconds(detail), _DECISIONS.get(kind, "")
+        # How long a program ran, where one did; else the time since the measured call began, if there is one.
+        ran, began = detail.get("seconds"), _CALL_START.get()
+        passed = None if began is None else time.perf_counter() - began
+        seconds, decision = ran if isinstance(ran, float) else passed, _DECISIONS.get(kind, "")
         try:
             self.on_event(Event(kind, skill, detail, time.time(), self.session, seconds, decision))
         except Exception as error:  # noqa: BLE001 - the listener is the host's; the conversation goes on
@@ -109,15 +112,6 @@ class EventEmitter:
         """Log an exception that the host's own code raised, with its traceback, and emit an event about it."""
         if log_host_error(where, error):
             self.emit("host-failed", skill, where=where, error=type(error).__name__)
-
-
-def _event_seconds(detail: Mapping[str, object]) -> float | None:
-    """Return how long a program ran, where one did; else the time since the measured call began, if there is one."""
-    run_seconds = detail.get("seconds")
-    if isinstance(run_seconds, float):
-        return run_seconds
-    start = _CALL_START.get()
-    return None if start is None else time.perf_counter() - start
 
 
 @contextmanager

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _SCRIPT_PARAMETERS = ("name", "script", "args", "stdin")
-_CUT_NOTE = "[cut: it printed more]"
 
 
 def prepare_fork(view: View, name: str, task: str, *, by_person: bool = False) -> PreparedFork | ToolResult:
@@ -137,7 +136,7 @@ def render_script_result(ran: ScriptResult) -> str:
     lines = [f"[{ended}, {ran.seconds:.1f} s, sandbox: {ran.sandbox}]"]
     for label, text, is_cut in (("stdout", ran.stdout, ran.stdout_cut), ("stderr", ran.stderr, ran.stderr_cut)):
         if text:
-            lines += [f"--- {label} ---", text.rstrip("\n"), *([_CUT_NOTE] if is_cut else [])]
+            lines += [f"--- {label} ---", text.rstrip("\n"), *(["[cut: it printed more]"] if is_cut else [])]
     return "\n".join(lines)
 
 
@@ -158,8 +157,8 @@ class SubAgents:
         if isinstance(answer, Awaitable):
             answer = _try_runner(await_result, answer)
         if isinstance(answer, LoopRunningError):
-            message = "the runner of forks is asynchronous: use 'await toolset.acall(…)' here"
-            answer = SkillError(message, code="fork-failed")
+            said = "the runner of forks is asynchronous: use 'await toolset.acall(…)' here"
+            answer = SkillError(said, code="fork-failed")
         return self._describe_answer(tool, prepared, answer)
 
     async def arun_fork(self, tool: str, prepared: PreparedFork) -> ToolResult:
@@ -182,26 +181,24 @@ class SubAgents:
         if isinstance(answer, Exception):
             return self._describe_failure(tool, prepared, answer)
         if not isinstance(answer, str):
-            return self._describe_failure(tool, prepared, SkillError("the sub-agent gave no text"), verb=":")
+            return self._describe_failure(tool, prepared, SkillError("the sub-agent gave no text"), end=":")
         limit = self.session.limits.max_fork_output_bytes
         data = answer.encode("utf-8", "surrogatepass")
         kept = data[:limit].decode("utf-8", "ignore")  # the cut may fall into the middle of a character
         text = answer if len(data) <= limit else f"{kept}\n[cut: the answer is longer]"
         return ToolResult(text, data={"skill": prepared.skill_name, "title": prepared.title})
 
-    def _describe_failure(
-        self, tool: str, prepared: PreparedFork, error: Exception, *, verb: str = " failed:"
-    ) -> ToolResult:
+    def _describe_failure(self, tool: str, fork: PreparedFork, error: Exception, end: str = " failed:") -> ToolResult:
         """Return the result for a fork without an answer; only the host learns what its own code raised."""
         code = "busy" if isinstance(error, SkillError) and error.code == "busy" else "fork-failed"
         # Only our own errors are written for models: what a host's code raises may hold its secrets.
         if isinstance(error, SkillError):
             why = error.message
         else:
-            self.session.events.report_host_error("fork", error, prepared.skill_name)
+            self.session.events.report_host_error("fork", error, fork.skill_name)
             why = "the host could not run it"
-        self.session.events.emit("refused", prepared.skill_name, tool=tool, code=code)
-        return sanitize_error(self.dialect.render_error(tool, SkillError(f"{prepared.title}{verb} {why}", code=code)))
+        self.session.events.emit("refused", fork.skill_name, tool=tool, code=code)
+        return sanitize_error(self.dialect.render_error(tool, SkillError(f"{fork.title}{end} {why}", code=code)))
 
 
 def _try_runner(run: Callable[[T], object], argument: T) -> object:

@@ -78,8 +78,7 @@ def _render_prompt(view: View) -> str:
             blocks.append("A skill whose mode is forked runs as a sub-agent of its own: call run_skill instead.")
         blocks.append(view.fit_listing(lambda entries: _render_listing(entries, view.forks)))
     is_chosen = view.choice.how == "chosen"
-    unlisted = len(view.findable) - len(view.report.shown) if is_chosen else len(view.report.omitted)
-    if unlisted:
+    if unlisted := (len(view.findable) - len(view.report.shown) if is_chosen else len(view.report.omitted)):
         blocks.append(f"{unlisted} more are not listed: find them with search_skills.")
     return "\n\n".join(blocks)
 
