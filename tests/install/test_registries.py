@@ -174,6 +174,17 @@ def test_a_policy_decides_about_registries(world: World, installer: prowess.Inst
     installer.install(f"{team.address()}:1.0.0", project=True)
 
 
+def test_a_mirror_is_asked_in_place_of_a_registry(world: World, installer: prowess.Installer, team: Team) -> None:
+    policy = world.home / ".config" / "prowess" / "policy.toml"
+    policy.parent.mkdir(parents=True)
+    rule = f'{{ from = "oci://registry.example/", to = "oci://{team.host}/" }}'
+    policy.write_text(f"[sources]\nmirror = [{rule}]\n")
+    installer.install("oci://registry.example/team/pdf:1.0.0", project=True)
+    assert 'source = "oci://registry.example/team/pdf"' in world.lock.read_text()
+    found = Source.oci("oci://registry.example/team/pdf", allow_http=True, allow_private=True).load()
+    assert found.names == ("pdf",)
+
+
 def test_plain_http_and_private_hosts_are_refused_unless_allowed(world: World, team: Team) -> None:
     for private, code in [(False, "address-refused"), (True, "fetch-failed")]:
         with pytest.raises(prowess.FetchError) as caught:

@@ -141,7 +141,8 @@ class SourceAccess(NamedTuple):
         from prowess.fetch.oci.pull import Repository
         from prowess.fetch.oci.registry import Registry
 
-        return Repository(Registry(spec.address, _url_policy(self), self.limits), Cache())
+        asked = current_policy(self.policy_folder).mirror(spec.address)
+        return Repository(Registry(asked, _url_policy(self), self.limits), Cache())
 
     def versions_of(self, spec: SourceSpec) -> Versions:
         """What says which versions a source has: a git repository, or a repository of an OCI registry."""

@@ -197,7 +197,7 @@ class OciSource(FetchedSource):
 
     def _open(self) -> Repository:
         # Made anew each time: a login may have changed, and tags have.
-        return Repository(Registry(self._address, self._allowed, self._limits), Cache())
+        return Repository(Registry(current_policy().mirror(self._address), self._allowed, self._limits), Cache())
 
     def resolve(self) -> str:
         """Return the digest that the version means now."""

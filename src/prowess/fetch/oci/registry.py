@@ -19,7 +19,7 @@ from prowess.fetch.cache import sha256_hex
 from prowess.fetch.client import UNREACHABLE_CODES, Fetcher
 from prowess.fetch.oci.docker_config import DOCKER_HUB_KEY, docker_config_path, find_login
 from prowess.fetch.oci.manifest import MANIFEST_TYPES
-from prowess.fetch.url_policy import Origin, UrlPolicy, is_loopback, parse_origin
+from prowess.fetch.url_policy import Origin, UrlPolicy, is_loopback, may_be_private, parse_origin
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,7 +71,7 @@ class Registry:
     @property
     def may_use_cache(self) -> bool:
         """Whether the cache may answer for the registry: not for a machine that may not be asked."""
-        return self._allowed.private or not is_loopback(self._origin.host)
+        return not is_loopback(self._origin.host) or may_be_private(self._origin, self._allowed)
 
     # -- manifests and blobs -------------------------------------------------------------------------------------------
 
