@@ -234,6 +234,7 @@ HINTS: dict[str, str] = {
     "missing-version": "pass --version (version=), or write metadata.version into the SKILL.md",
     "not-published": "ask whoever publishes it; 'prowess publish' makes a site",
     "not-signed": "name the file of an SSH key: 'ssh-keygen -t ed25519' makes one",
+    "signer-needed": "sign with the key of the site; another one takes its place with replace_signer=True",
     "signer-changed": "ask who publishes it; 'prowess trust revoke site:ADDRESS' forgets the old key",
     "site-expired": "ask whoever publishes it to publish again: 'prowess publish --expires' renews it",
     "unsafe-known-sites": "check the file and who owns it, or remove it: the keys of sites are then taken as they are",

@@ -151,7 +151,7 @@ def test_a_site_is_not_published_with_another_key_by_mistake(
     for key in ("", theirs):
         with pytest.raises(prowess.SourceError) as caught:
             prowess.publish([make_skill(version="2.0")], site, sign=key)
-        assert caught.value.code == "signer-changed"
+        assert caught.value.code == "signer-needed"
     with pytest.raises(prowess.FetchError) as missing:
         prowess.publish([make_skill(version="2.0")], site, sign=tmp_path / "no-such-key")
     assert missing.value.code == "not-signed"

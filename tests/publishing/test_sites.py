@@ -146,7 +146,9 @@ def test_a_withdrawn_version_is_not_offered_and_a_locked_one_still_works(
     prowess.unpublish(["pdf@1.1.0"], target, reason="wrong totals")
     assert "1.0.0" in prowess.Source.site(to_source(target)).load()["pdf"].location
     _lose_installs(world)
-    prowess.Installer().sync(locked=True)
+    installer = prowess.Installer()
+    installer.sync(locked=True)
+    assert [(issue.code, "wrong totals" in issue.message) for issue in installer.issues] == [("yanked", True)]
     assert "Broken." in (world.agents / "pdf" / "SKILL.md").read_text(encoding="utf-8")
     catalog = prowess.Source.site(to_source(target, "#1.1.0")).load()
     assert [(issue.code, issue.severity) for issue in catalog.issues] == [("yanked", "warning")]
@@ -166,8 +168,9 @@ def test_a_purged_version_is_gone_and_its_content_never_comes_back(
     after = {path for path in store.list_files(1000) if path.endswith(".tar.gz")}
     assert len(before - after) == 1
     _lose_installs(world)
-    with pytest.raises(prowess.SkillError):
+    with pytest.raises(prowess.SkillError, match="was purged by its site: a password") as locked:
         prowess.Installer().sync(locked=True)
+    assert locked.value.code == "revoked"
     for version, code in (("1.0.0", "version-exists"), ("3.0.0", "revoked")):
         with pytest.raises(prowess.SourceError) as caught:
             prowess.publish([leak], target, version=version)
@@ -222,7 +225,7 @@ def test_a_skill_with_errors_or_without_a_version_is_refused(tmp_path: Path, mak
         prowess.publish([broken], tmp_path / "site")
     with pytest.raises(prowess.SourceError) as caught:
         prowess.publish(["pdf@9.9"], tmp_path / "site")
-    assert caught.value.code == "unknown-version"
+    assert caught.value.code == "not-published"
     with pytest.raises(prowess.SourceError) as caught:
         prowess.publish([make_skill(), make_skill()], tmp_path / "site")
     assert caught.value.code == "duplicate-name"
@@ -299,3 +302,29 @@ def test_a_list_of_sources_takes_sites(target: str, make_skill: MakeSkill, tmp_p
     (tmp_path / "sources.yaml").write_text(f"- dir: {to_source(target, '#production')}\n", encoding="utf-8")
     (source,) = prowess.load_sources(tmp_path / "sources.yaml")
     assert source.load().names == ("pdf",)
+
+
+@pytest.mark.parametrize(
+    ("version", "aliases"), [("latest", []), ("1.0.0", ["1.0.0"]), ("2.0", ["1.0"]), ("production1", [])]
+)
+def test_a_word_is_a_version_or_an_alias(
+    tmp_path: Path, make_skill: MakeSkill, version: str, aliases: list[str]
+) -> None:
+    prowess.publish([make_skill(version="1.0")], tmp_path / "site", aliases=["production1"])
+    with pytest.raises(prowess.SourceError) as caught:
+        prowess.publish([make_skill(version="")], tmp_path / "site", version=version, aliases=aliases)
+    assert caught.value.code == "bad-version"
+
+
+def test_a_skill_that_is_still_a_template_is_noted(tmp_path: Path) -> None:
+    prowess.create_skill("draft", tmp_path)
+    report = prowess.publish([tmp_path / "draft"], tmp_path / "site", version="1.0")
+    assert {issue.code for issue in report.skills[0].issues} == {"placeholder-text"}
+
+
+def test_what_is_not_there_is_said(tmp_path: Path, make_skill: MakeSkill) -> None:
+    with pytest.raises(prowess.SourceError, match="nothing is published there yet"):
+        prowess.publish(["pdf@1.0.0"], tmp_path / "sitee", aliases=["a"])
+    prowess.publish([make_skill()], tmp_path / "site")
+    with pytest.raises(prowess.SourceError, match="did you mean pdf"):
+        prowess.publish(["pddf@1.0.0"], tmp_path / "site", aliases=["a"])

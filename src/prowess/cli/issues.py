@@ -81,7 +81,7 @@ REMEDIES: dict[str, str] = {
     "plain-http": "use https, or say --allow-http if the network is trusted",
     "rolled-back": "ask whoever publishes it; if going back is meant, say 'prowess update --allow-rollback'",
     "would-replace": "choose another name or folder, or say --force to replace what exists",
-    "unknown-version": "'git ls-remote ADDRESS' lists the versions that there are",
+    "unknown-version": "'git ls-remote ADDRESS' lists the versions of a repository; a site's are in its versions.json",
     "unknown-agent": "see 'prowess list --help' for the known agents, or docs/reference/agents.md for their folders",
 }
 

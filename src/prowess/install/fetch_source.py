@@ -60,8 +60,8 @@ _ARCHIVE_HOSTS = frozenset(
 """The hosts to which GitHub redirects the addresses of its archives."""
 
 
-STALE_CODES = frozenset(("rolled-back", "stale-index"))
-"""The codes of the issues that say that a catalogue is not what its site has now, but an earlier copy."""
+STALE_CODES = frozenset(("rolled-back", "stale-index", "yanked"))
+"""The codes of the issues that say that what a site gives is an earlier copy, or was withdrawn."""
 BATCH_BYTES = 64 << 20
 """Bytes of trees that wait in memory to be put in place together: enough for thousands of skills."""
 
@@ -290,6 +290,11 @@ class LastOpenSource:
         if self._kept is None or self._kept[0] != spec.address:
             self._kept = spec.address, _read_kept_archives(spec, self._access)
         return self._kept[1]
+
+    @property
+    def open_issues(self) -> Sequence[Issue]:
+        """The issues of the source that is open now."""
+        return () if self._open is None else self._open[1].issues
 
     def is_open_at(self, spec: SourceSpec, commit: str) -> bool:
         """Return whether this source is open now, at that commit."""

@@ -84,6 +84,10 @@ class Restoration:
                     continue
                 try:
                     self._add(_Restorable(entry, self._get_tree(entry, state, source)))
+                    withdrawn = (
+                        one for one in source.open_issues if one.code == "yanked" and one.field in entry.skills
+                    )
+                    self.issues += withdrawn
                 except SkillError as error:
                     self._note_error(error)
         self._restore_waiting()

@@ -53,6 +53,7 @@ from prowess.sources.published.documents import (
 )
 from prowess.sources.published.reader import PublishedSite, StoreSite
 from prowess.text.redaction import show_address
+from prowess.text.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -190,12 +191,23 @@ def publish(
     def change(state: _State) -> list[PublishedSkill]:
         rows = [_add_version(state, one) for one in fresh]
         rows += [_find_published(state, name, wanted) for name, wanted in named]
+        _refuse_ambiguous(state, [row.version for row in rows], aliases)
         for alias in aliases:
             for row in rows:
                 state.aliases.setdefault(alias, {})[row.name] = row.version
         return rows
 
     return _Publication(open_target(target), options, limits, dry_run=dry_run).run(change, fresh)
+
+
+def _refuse_ambiguous(state: _State, versions: Sequence[str], aliases: Sequence[str]) -> None:
+    """Raise ``SourceError`` where one word would be a version and an alias: an address could mean either."""
+    known = {version for rows in state.versions.values() for version in rows}
+    both = next((word for word in aliases if word in known), None) or next(
+        (word for word in versions if word in state.aliases or word in aliases), None
+    )
+    if both is not None:
+        raise SourceError(f"{both!r} would be a version and an alias at once", code="bad-version")
 
 
 def _refuse_site_options(options: SiteOptions) -> None:
@@ -278,11 +290,19 @@ def _make_version(path: str | os.PathLike[str], version: str, limits: Limits) ->
         message = f"{packed.name} has no version: pass one, or write it into its frontmatter as metadata.version"
         raise SourceError(message, os.fspath(path), "missing-version")
     _check_version_name(chosen)
+    if not any(map(str.isdigit, chosen)):
+        message = f"{chosen!r} is not a version, which has a number; a name that moves is an alias"
+        raise SourceError(message, os.fspath(path), "bad-version")
     hashes = {path: hash_bytes(file.content, executable=file.executable) for path, file in files.items()}
     listed = ListedSkill(
         packed.name, front.description, chosen, packed.digest, len(packed.data), digest_tree(hashes), hashes
     )
-    return NewVersion(listed, packed.data, packed.issues)
+    unfinished = [
+        Issue(one.code, one.field, one.message, one.path, one.line, one.severity)
+        for one in report.findings
+        if one.code == "placeholder-text"
+    ]
+    return NewVersion(listed, packed.data, (*packed.issues, *unfinished))
 
 
 def _refuse_repeated(fresh: Sequence[NewVersion]) -> None:
@@ -320,7 +340,12 @@ def _add_version(state: _State, new: NewVersion) -> PublishedSkill:
 
 
 def _find_published(state: _State, name: str, version: str) -> PublishedSkill:
+    if not state.versions:
+        raise SourceError("nothing is published there yet", code="not-published")
     row = state.versions.get(name, {}).get(version)
+    if row is None and name not in state.versions:
+        guess = did_you_mean(name, sorted(state.versions))
+        raise SourceError(f"{name} is not published{f'; {guess}' if guess else ''}", code="unknown-version")
     if row is None:
         known = ", ".join([*state.versions.get(name, {})][-5:])
         there = f"; its versions are {known}" if known else ""
@@ -406,7 +431,7 @@ class _Publication:
             return
         what = f"and this key is {signer}" if signer else "and no key was given"
         message = f"{self._store.address} is signed by {root.signer}, {what}: readers would refuse it"
-        raise SourceError(message, self._store.address, "signer-changed")
+        raise SourceError(message, self._store.address, "signer-needed")
 
     def _wants_new_root(self, root: Root, signer: str) -> bool:
         return bool(self._options.expires_days) or root.signer != signer or self._options.url not in {"", root.url}

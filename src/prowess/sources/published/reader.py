@@ -324,17 +324,22 @@ class PublishedSite:
     def _select_pinned(self, pin: str) -> Selection:
         """Return the skills of the list that a lock file names, also while the site cannot be reached."""
         try:
-            return self._checked(self._parse(self._read_blob(pin)), pin)
+            return self._checked(self._parse(self._read_blob(pin)), pin, is_locked=True)
         except FetchError as error:
             if error.code != "not-published":
                 raise
+            for name, rows in self.versions.items():
+                for version, row in rows.items():
+                    if row.purged and row.document == pin:
+                        message = f"{name}@{version} was purged by its site: {row.purged}"
+                        raise FetchError(message, self.address, "revoked") from None
             message = f"{self.address} does not have the locked list {pin[:12]} any more"
             raise FetchError(message, self.address, "unknown-version") from None
 
     def _parse(self, data: bytes) -> tuple[ListedSkill, ...]:
         return read_skills(data, self.address, self.limits.max_index_entries)
 
-    def _checked(self, skills: tuple[ListedSkill, ...], pin: str) -> Selection:
+    def _checked(self, skills: tuple[ListedSkill, ...], pin: str, *, is_locked: bool = False) -> Selection:
         """Return the skills without those that were revoked, with a warning for each that was yanked."""
         issues: list[Issue] = []
         try:
@@ -350,7 +355,9 @@ class PublishedSite:
             where = f"{self.address}#{skill.version}@{skill.name}"
             if skill.tree in revoked or (row is not None and row.purged):
                 reason = revoked.get(skill.tree) or (row.purged if row is not None else "")
-                message = f"version {skill.version} was revoked by its site: {reason}"
+                message = f"{skill.name}@{skill.version} was purged by its site: {reason}"
+                if is_locked:  # without it the rest would not be what the lock file says
+                    raise FetchError(message, where, "revoked")
                 issues.append(Issue("revoked", skill.name, message, where, 0, "error"))
                 continue
             if row is not None and row.yanked:
