@@ -12,7 +12,7 @@ import pytest
 
 import prowess
 from prowess.authoring.fix import unquoted_issues
-from prowess.search import request_words
+from prowess.search.terms import WEIGHTS
 from tests.cli_processes import run_command
 
 BROKEN = Path(__file__).resolve().parents[2] / "examples" / "broken"
@@ -98,7 +98,7 @@ def test_keywords_that_a_search_leaves_out_are_found(tmp_path: Path) -> None:
     words = [f"word{number}" for number in range(90)]
     put(tmp_path, "few", f"Does it when asked. {' '.join(words)}.", f"tags: [{', '.join(words[:16])}]\n")
     put(tmp_path, "many", f"Does it when asked. {' '.join(f'w{number}' for number in range(99))}.")
-    common = " ".join(" ".join(request_words.WEIGHTS.values()).split()[:80])
+    common = " ".join(" ".join(WEIGHTS.values()).split()[:80])
     put(tmp_path, "common", f"Does it when asked. {common}.")
     put(tmp_path, "tags", head=f"tags: [{', '.join(words[:17])}]\n")
     put(tmp_path, "long", head=f"metadata:\n  tags: {'x' * 513}, {'y' * 513}\n")

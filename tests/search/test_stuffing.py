@@ -10,9 +10,8 @@ import pytest
 import prowess
 from prowess.install.index_search import ListedSkill
 from prowess.limits import DEFAULT_LIMITS
-from prowess.search import request_words
 from prowess.search.ranking import rank_listing
-from prowess.search.terms import USUAL_HEAD_WORDS, USUAL_TEXT_WORDS
+from prowess.search.terms import USUAL_HEAD_WORDS, USUAL_TEXT_WORDS, WEIGHTS
 
 if TYPE_CHECKING:
     import random
@@ -67,7 +66,7 @@ WAYS = ("tags", "long tags", "description", "keywords", "everything")
 
 
 def test_a_skill_of_the_commonest_words_is_among_the_first_five_for_few_requests(rng: random.Random) -> None:
-    weights = {word: weight for weight, starts in request_words.WEIGHTS.items() for word in starts.split()}
+    weights = {word: weight for weight, starts in WEIGHTS.items() for word in starts.split()}
     common, rare = list(weights), make_words()
 
     def draw(usual: int, count: int) -> list[str]:

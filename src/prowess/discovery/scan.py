@@ -219,7 +219,7 @@ def find_standard_skills(
     An installed skill counts only if its lock file records it, and with ``verify="lock"`` only while its files are what
     the lock file says. An issue names each of the others.
     """
-    from prowess.installed import policy_check, recorded_skills, verifier
+    from prowess.installed import policy_check, verifier
     from prowess.policy.files import current_policy
 
     policy = current_policy(standard.project)
@@ -231,7 +231,7 @@ def find_standard_skills(
     if must_verify:
         skills, refusals = verifier.LockVerifier(lock_scopes, limits).verify_skills(found.skills)
     else:
-        skills, refusals = recorded_skills.drop_unrecorded(found.skills, lock_scopes, limits)
+        skills, refusals = verifier.drop_unrecorded(found.skills, lock_scopes, limits)
     if policy.judges_skills:
         skills, refused = policy_check.drop_refused(skills, lock_scopes, policy, limits)
         refusals += refused

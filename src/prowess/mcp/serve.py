@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import os
+import signal
+from contextlib import contextmanager, suppress
 from functools import partial
+from io import TextIOWrapper
+from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prowess.errors import SkillError, SourceError
@@ -17,8 +21,9 @@ from prowess.serving.bind import check_token, is_loopback, parse_bind
 from prowess.skills.mcp_rules import as_issues
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from anyio import AsyncFile
 
     from prowess.limits import Limits
     from prowess.mcp.served_skills import LeftOut
@@ -53,8 +58,6 @@ def serve(
     make_server = partial(_make_server, roots, options)
     with suppress(KeyboardInterrupt):
         if http is None:
-            from prowess.mcp.stdio import serve_stdio
-
             serve_stdio(make_server, left_out)
         else:
             from prowess.mcp.http import run_http
@@ -147,3 +150,48 @@ def survey(*roots: str | os.PathLike[str], limits: Limits | None = None) -> Surv
             count += 1
     refused += [Refused(issue.path, (issue,), loads=False) for issue in served.catalog.failures]
     return Survey(len(served.catalog), count, tuple(sorted(refused)))
+
+
+def serve_stdio(make_server: Callable[[], Server], left_out: Callable[[LeftOut], None] | None) -> None:
+    """Serve one client on standard input and output, until it closes them.
+
+    ``make_server`` loads the SDK and makes the server. ``left_out`` is called with how many skills are not served, if
+    there are any.
+    """
+    import asyncio
+
+    with _exit_on_interrupt():
+        server = make_server()
+        if left_out is not None:
+            server.tell_left_out(left_out)
+        server.tell_arrivals()
+        asyncio.run(_run_server(server))
+
+
+@contextmanager
+def _exit_on_interrupt() -> Iterator[None]:
+    """Let an interrupt end the process at once: a thread waits for input, and no exception wakes it up."""
+    if current_thread() is not main_thread():  # only the main thread may set a signal handler
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _open_output() -> AsyncFile[str] | None:
+    r"""Return standard output with ``\n`` at the end of a line; ``None`` where the SDK's own has that."""
+    if os.linesep == "\n":
+        return None
+    import anyio
+
+    return anyio.wrap_file(TextIOWrapper(os.fdopen(os.dup(1), "wb"), encoding="utf-8", newline="\n"))
+
+
+async def _run_server(server: Server) -> None:
+    from mcp.server.stdio import stdio_server
+
+    async with stdio_server(stdout=_open_output()) as (read, write):
+        await server.lowlevel.run(read, write)

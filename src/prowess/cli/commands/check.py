@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -10,14 +11,14 @@ import click
 from prowess import __version__
 from prowess.authoring.check import CheckReport, check, find_skill_files, remove_duplicate_files
 from prowess.authoring.fix import Fix, apply_fix, fix
+from prowess.authoring.security import FACT_TITLES
 from prowess.cli.command_class import new_command
 from prowess.cli.issues import to_github_annotation
 from prowess.cli.lock_states import LazyLockStates
 from prowess.cli.options import T, check_codes, complete_code, complete_skill_or_path, json_option
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Block, Line, Style, diff_to_lines, line
+from prowess.cli.render.blocks import Block, Line, Style, Title, diff_to_lines, line
 from prowess.cli.sarif import to_sarif
-from prowess.cli.security import report_to_blocks, report_to_dict
 from prowess.cli.skill_lookup import find_own_paths, find_path, load_cli_settings
 from prowess.errors import SkillError, SourceError
 from prowess.files.paths import shorten_path
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from prowess.authoring.findings import Finding
+    from prowess.authoring.security import SecurityReport
     from prowess.settings import Settings
+
 
 _STYLES: dict[str, Style] = {"error": "bad", "warning": "warn", "info": "dim"}
 _MAX_NAMED = 5
@@ -232,7 +235,7 @@ def _to_dict(report: CheckReport, fixes: list[Fix]) -> dict[str, object]:
             }
             for finding in report.findings
         ],
-        "security": [report_to_dict(one) for one in report.security],
+        "security": [_report_to_dict(one) for one in report.security],
         "fixes": [{"path": fixed.path, "codes": list(fixed.codes), "diff": fixed.diff()} for fixed in fixes],
     }
 
@@ -249,7 +252,7 @@ def _to_blocks(report: CheckReport, fixes: list[Fix], *, written: bool) -> Itera
     for finding in report.findings:
         yield from _finding_to_blocks(finding)
     for one in report.security:
-        yield from report_to_blocks(one)
+        yield from _report_to_blocks(one)
     yield _summarize(report)
 
 
@@ -293,3 +296,28 @@ def _summarize(report: CheckReport) -> Line:
     # Other styles cost less or more, so the number comes with the command that prints this listing.
     cost = f"; listing costs about {report.tokens:,} tokens (prowess prompt --style xml)"
     return line((f"{skills}: {outcome}", style), cost)
+
+
+_MAX_SHOWN = 12
+"""How many facts of a kind are shown; ``--json`` has all of them."""
+
+
+def _report_to_dict(report: SecurityReport) -> dict[str, object]:
+    """Return what a skill could do as data."""
+    facts = [{"kind": one.kind, "value": one.value, "path": one.path, "line": one.line} for one in report.facts]
+    return {"name": report.name, "location": report.location, "facts": facts}
+
+
+def _report_to_blocks(report: SecurityReport) -> Iterator[Block]:
+    """Return what a skill could do, for people."""
+    yield Title(report.name, shorten_path(report.location))
+    if not report.facts:
+        yield line("it names nothing that it could run, fetch, read or install", indent=2)
+    for kind, group in groupby(report.facts, lambda fact: fact.kind):
+        facts = [*group]
+        yield line((f"{FACT_TITLES[kind]}:", "warn"), indent=2)
+        for fact in facts[:_MAX_SHOWN]:
+            yield line(" ".join(fact.value.split()), (f"  {fact.path}:{fact.line}", "dim"), indent=4, cut=True)
+        if len(facts) > _MAX_SHOWN:
+            yield line((f"and {len(facts) - _MAX_SHOWN} more; --json has all of them", "dim"), indent=4)
+    yield Line()

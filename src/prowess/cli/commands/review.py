@@ -10,24 +10,25 @@ from typing import TYPE_CHECKING
 
 import click
 
-from prowess.changes.review import prepare_review
+from prowess.changes.change import Change
 from prowess.cli.change_flow import ChangeFlags, ChangeView, carry_out, change_options, plan_to_blocks
 from prowess.cli.command_class import new_command
 from prowess.cli.install_options import network_options
 from prowess.cli.options import complete_path
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Line, Title, diff_to_lines, line
+from prowess.files.paths import shorten_path
 from prowess.files.projects import user_config_file
 from prowess.policy.files import APPROVED_FILE
+from prowess.policy.rules import Approval
 from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from datetime import datetime
+    from datetime import date, datetime
 
     from prowess.install.installer import Installer
     from prowess.install.review import SkillReview
-    from prowess.policy.rules import Approval
 
 
 @new_command(
@@ -70,7 +71,7 @@ def command(
     target = os.path.abspath(path) if path is not None else user_config_file(APPROVED_FILE)
     with printer.show_progress("fetching"):
         reviews = installer.review(source, target)
-    change = prepare_review(
+    change = _prepare_review(
         installer,
         reviews,
         target,
@@ -126,3 +127,35 @@ def _describe_additions(review: SkillReview, *, is_new: bool) -> Iterator[Block]
     for title, group in groupby(shown, lambda addition: addition.title):
         values: Sequence[str] = [" ".join(one.value.split()) for one in group]
         yield line((f"{title}: ", "warn"), ", ".join(values), indent=2)
+
+
+def _prepare_review(
+    installer: Installer,
+    reviews: Sequence[SkillReview],
+    path: str,
+    *,
+    reviewer: str,
+    run: bool,
+    expires: date | None,
+) -> Change[tuple[Approval, ...]]:
+    """Return the change that approves the reviewed skills in an ``approved.toml``; its details are the approvals."""
+    approvals = tuple(
+        Approval(one.digest, one.name, one.source, one.commit, reviewer, run, expires, path) for one in reviews
+    )
+    runs = "its scripts and commands run without a question" if run else "what it runs needs a grant of the user"
+    until = f" until {expires.isoformat()}" if expires else ""
+
+    def approve() -> tuple[Approval, ...]:
+        installer.write_approvals(path, approvals)
+        return approvals
+
+    return Change(
+        steps=[
+            f"approve {one.name} ({one.digest[:12]}){until} in {shorten_path(path)}: where that file counts, {runs}"
+            for one in approvals
+        ],
+        apply=approve,
+        describe=lambda done: [f"Approved {one.name} ({one.digest[:12]}) in {shorten_path(path)}." for one in done],
+        details=approvals,
+        issues=lambda: installer.issues,
+    )
