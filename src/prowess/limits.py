@@ -1,4 +1,8 @@
-"""Limits: every bound that Prowess keeps, as a named field of one frozen object, with its reason."""
+"""Limits: every bound that Prowess keeps, as a named field of one frozen object, with its reason.
+
+What a host chooses for a conversation is not here: token budgets and ``max_active`` are arguments of ``Toolset`` and
+``Session``.
+"""
 
 from __future__ import annotations
 
