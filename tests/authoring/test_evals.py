@@ -171,7 +171,7 @@ MALFORMED = [
         2,
         "unknown key 'trigger': use 'should_trigger' to say whether the query is for the skill",
     ),
-    ('[{"query": "a"}, "b"]', 1, "an entry is an object such as {\"query\": …}, not the string 'b'"),
+    ('[{"query": "a"}, "b"]', 1, "an entry must be an object such as {\"query\": …}, not the string 'b'"),
     ('[{"query": 5}]', 1, "'query' must be a string, not a number"),
     ('[{"should_trigger": true}]', 1, "the entry has no query"),
     ('[{"query": "a", "should_trigger": true, "should_trigger": false}]', 1, "occurs twice"),
@@ -214,7 +214,7 @@ def test_keys_of_other_tools_are_left_alone(tmp_path: Path) -> None:
 
 def test_the_evals_of_a_new_skill_do_not_count_until_they_are_written(tmp_path: Path) -> None:
     made = prowess.create_skill("one", tmp_path, parts=["evals"])
-    with pytest.raises(prowess.SourceError, match="still those of a new skill") as caught:
+    with pytest.raises(prowess.SourceError, match="the evals are still the template's") as caught:
         prowess.load_evals(made)
     assert caught.value.code == "no-evals"
     file = made / "evals" / "triggers.json"

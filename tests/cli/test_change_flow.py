@@ -116,7 +116,7 @@ def test_with_json_a_person_sees_the_plan_and_the_output_stream_holds_only_data(
 def test_who_is_not_there_is_not_asked(asking: Asking, command: Command) -> None:
     before = contents()
     ran = command(*asking.words.split(), stdin="y\n")
-    assert (ran.status, "say --yes" in ran.err) == (2, True)
+    assert (ran.status, "use --yes" in ran.err) == (2, True)
     assert asking.plan in ran.out
     assert asking.report not in ran.out
     ran = command(*asking.words.split(), "--json", stdin="y\n")

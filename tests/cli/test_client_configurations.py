@@ -86,7 +86,9 @@ def start(line: str, working_folder: Path) -> subprocess.CompletedProcess[str]:
     """Run a command in a folder as a client does, with one greeting and then the end of its input."""
     root = working_folder.parent
     prowess.create_skill("notes", root / "skills", description="Writes notes.")
-    here = line.replace("/path/to/.venv/bin/prowess", str(PROGRAM)).replace("/path/to/skills", str(root / "skills"))
+    here = re.sub(r"/path/to/(\.venv|env)/bin/prowess", str(PROGRAM), line).replace(
+        "/path/to/skills", str(root / "skills")
+    )
     path = os.pathsep.join((str(PROGRAM.parent), os.environ.get("PATH", "")))
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     return subprocess.run(

@@ -42,7 +42,7 @@ def offered_here(*words: str, paths: bool = False) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["un"], {"unpack", "unlink"}),
+        (["un"], {"unpack", "unlink", "unpublish"}),
         (["show", "csv"], {"csv-report"}),
         (["show", "--dir", ".agents", "rel"], {"release-notes"}),
         (["show", "--dir", "no-such-folder", "rel"], set()),

@@ -38,7 +38,7 @@ def test_programs_folders_and_grants_are_checked(home: Path) -> None:
 
 def test_extras_are_listed_with_the_command_that_adds_them(home: Path) -> None:
     found = {one.message.partition(":")[0]: one for one in look(home)["extra"]}
-    assert found.keys() == {"agent", "mcp", "otel", "sandbox", "semantic", "watch", "web"}
+    assert found.keys() == {"agent", "mcp", "otel", "sandbox", "semantic", "store", "watch", "web"}
     assert all(one.state in {"ok", "note"} for one in found.values())
 
 

@@ -354,7 +354,7 @@ def test_the_doctor_lists_extras_whether_or_not_they_are_there(command: Command)
         for one in command("doctor", "--json").data["diagnoses"]
         if one["topic"] == "extra"
     }
-    assert found == {"agent", "mcp", "otel", "sandbox", "semantic", "watch", "web"}
+    assert found == {"agent", "mcp", "otel", "sandbox", "semantic", "store", "watch", "web"}
 
 
 def test_an_explanation_where_there_are_no_skills_says_how_to_name_a_folder(command: Command, tmp_path: Path) -> None:

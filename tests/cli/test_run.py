@@ -56,7 +56,7 @@ def test_grants_of_skills_that_changed_or_are_gone_are_marked(command: Command, 
 def test_without_a_terminal_to_ask_on_nothing_is_trusted(command: Command) -> None:
     ran = command("trust", "grant", "folder-report")
     assert ran.status == 2
-    assert "say --yes" in ran.err
+    assert "use --yes" in ran.err
     assert command("trust", "list").out == "Nothing is trusted.\n"
 
 

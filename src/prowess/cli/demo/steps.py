@@ -255,23 +255,23 @@ class _DemoProject:
 
     def show_publishing(self) -> DemoStep:
         """Return two versions that are published to a folder, and an alias that an install follows."""
-        site, source = self.folder / "published", self.folder / "drafts" / "release-notes"
+        site, source = self.folder / "site", self.folder / "drafts" / "release-notes"
         _copy_files(self.skills / "release-notes", source)
-        first = prowess.publish([source], site, version="1.0.0", aliases=["production"])
+        first = prowess.publish([source], site, version="1.0.0", aliases=["live"])
         (source / "SKILL.md").write_bytes((source / "SKILL.md").read_bytes() + b"\nName the people who helped.\n")
         second = prowess.publish([source], site, version="1.1.0")
         installer = prowess.Installer(self.folder / "fleet", self.folder / "fleet-project")
-        installed = installer.install(f"site:{site}#production")
+        installed = installer.install(f"site:{site}#live")
         before = prowess.read_metadata(installed / "release-notes").digest()
-        prowess.publish(["release-notes@1.1.0"], site, aliases=["production"])
+        prowess.publish(["release-notes@1.1.0"], site, aliases=["live"])
         installer.update()
         after = prowess.read_metadata(installed / "release-notes").digest()
         rows = (
-            line(("prowess publish ", "title"), "release-notes --version 1.0.0 --alias production --to ./published"),
-            line(("prowess publish ", "title"), "release-notes --version 1.1.0 --to ./published"),
-            line(("prowess install ", "title"), "site:./published#production"),
+            line(("prowess publish ", "title"), "release-notes --version 1.0.0 --alias live --to ./site"),
+            line(("prowess publish ", "title"), "release-notes --version 1.1.0 --to ./site"),
+            line(("prowess install ", "title"), "site:./site#live"),
             line(f"gets 1.0.0, digest {before[:12]}: {_say_equal(before, first.skills[0].digest)}", indent=2),
-            line(("prowess publish ", "title"), "release-notes@1.1.0 --alias production --to ./published"),
+            line(("prowess publish ", "title"), "release-notes@1.1.0 --alias live --to ./site"),
             line("moves the alias and sends nothing else", indent=2),
             line(
                 ("prowess update  ", "title"),

@@ -33,7 +33,7 @@ _ADDRESS = re.compile(r"oci://(?P<host>[^/@?#\s]+)/(?P<repository>[a-z0-9]+(?:[.
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _DOCKER_HUB = frozenset(("docker.io", "index.docker.io", "registry-1.docker.io"))
 _CHALLENGE = re.compile(r"(?:^|,)\s*(basic|bearer)(?:\s+|$)", re.IGNORECASE)
-_PARAMETER = re.compile(r'([a-z]+)\s*=\s*"([^"\\]*)"', re.IGNORECASE)
+_PARAMETER = re.compile(r'(?<![a-z])([a-z]{1,32})\s{0,8}=\s{0,8}"([^"\\]*)"', re.IGNORECASE)
 _REFUSED = frozenset((HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN))
 _FOUND = frozenset((HTTPStatus.OK, HTTPStatus.NOT_FOUND))
 _ANY = frozenset(HTTPStatus)
