@@ -341,7 +341,7 @@ def _check_entry(entry: _Member, text: str, lines: _Lines, file: str) -> Iterato
         wanted = {"query": str, "prompt": str, "skill": str, "should_trigger": bool}.get(member.key)
         if wanted is not None and not isinstance(member.value, wanted):
             kind = "true or false" if wanted is bool else "a string"
-            message = f"{member.key!r} is {kind}, not {_name_type(member.value)}"
+            message = f"{member.key!r} must be {kind}, not {_name_type(member.value)}"
             yield Issue("bad-evals", member.key, message, file, lines.find(member.key_at))
     if not {"query", "prompt"} & set(entry.value) and not any(_find_meant(key, _QUERY_KEYS[:2]) for key in entry.value):
         message = 'the entry has no query: it needs "query" or "prompt"'
