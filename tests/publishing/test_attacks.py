@@ -210,3 +210,18 @@ def test_a_policy_counts_for_sites(site: Path, world: World) -> None:
     with pytest.raises(prowess.PolicyError):
         prowess.Installer().install(f"site:{site}#production", project=True)
     prowess.Installer().install(f"site:{site}#1.0.0", project=True)
+
+
+def test_a_revoked_digest_counts_for_skills_that_are_not_installed(site: Path, world: World) -> None:
+    """Also for one that a running program has: at its next use."""
+    catalog = read(site)
+    folder = world.home / ".config/prowess"
+    folder.mkdir(parents=True, mode=0o755)
+    revoked = folder / "revoked.toml"
+    revoked.write_text(f'[[skill]]\ndigest = "{catalog["pdf"].digest()}"\nreason = "it sends mail"\n', encoding="utf-8")
+    revoked.chmod(0o644)
+    with pytest.raises(prowess.PolicyError, match="it sends mail") as caught:
+        catalog.load("pdf")
+    assert caught.value.code == "revoked"
+    now = prowess.Source.site(f"site:{site}", missing="error").load()
+    assert (now.names, [issue.code for issue in now.issues]) == ((), ["revoked"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from prowess.addresses.source_spec import parse_source
-from prowess.errors import FetchError, Issue, ResourceNotFoundError, SkillError, SourceError
+from prowess.errors import FetchError, Issue, PolicyError, ResourceNotFoundError, SkillError, SourceError
 from prowess.fetch.cache import Cache
 from prowess.fetch.cached_fetcher import CachedFetcher
 from prowess.fetch.client import Fetcher
@@ -135,8 +135,16 @@ def make_site_catalog(
     site: PublishedSite, selection: Selection, names: Collection[str] = (), *, prefetch: bool = False
 ) -> Catalog:
     """Return the skills that were selected, or those of some names; with ``prefetch``, their archives are fetched."""
-    wanted = [one for one in selection.skills if not names or one.name in names]
     issues = [*selection.issues]
+    wanted = []
+    for one in selection.skills:
+        if names and one.name not in names:
+            continue
+        try:  # the site says the digest, so that nothing is fetched to know it
+            _check_revoked(site, one)
+            wanted.append(one)
+        except PolicyError as error:
+            issues.append(Issue(error.code, one.name, error.message, site.address))
     for one in wanted if prefetch else ():
         try:
             site.read_files(one)
@@ -144,6 +152,10 @@ def make_site_catalog(
             issues.append(Issue(error.code, "", f"cannot be fetched: {error.message}", site.address, 0, "warning"))
     skills = [make_site_skill(site, one) for one in wanted]
     return Catalog(skills, issues=issues, places=[Place(site.address, found=len(skills))])
+
+
+def _check_revoked(site: PublishedSite, listed: ListedSkill) -> None:
+    current_policy().check_revoked(listed.name, listed.tree, to_address(site.address), listed.version)
 
 
 def make_site_skill(site: PublishedSite, listed: ListedSkill) -> Skill:
@@ -189,6 +201,7 @@ class _SiteFiles(RemoteFiles):
         raise ResourceNotFoundError(f"no file {path!r}", path)
 
     def read_all(self) -> tuple[NewFile, ...]:
+        _check_revoked(self._site, self._listed)
         return self._site.read_files(self._listed)
 
     def digest(self) -> str:
