@@ -21,7 +21,7 @@ from prowess.files.read import OpenFile
 from prowess.limits import DEFAULT_LIMITS
 from prowess.literals import DialectName
 from prowess.text.redaction import scrub_text
-from prowess.text.spelling import sort_by_similarity
+from prowess.text.spelling import did_you_mean, sort_by_similarity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -312,7 +312,11 @@ def _read_tables(
     table = whole.pop(SETTINGS_TABLE, {})
     sets = _parse_sets(whole.pop(SETS_TABLE, {}), path)
     # In a project's file the manifest is beside the settings; in the user's file its keys would do nothing.
-    issues += [_misplaced_issue(name, path) for name in whole if not (is_project and name in MANIFEST_KEYS)]
+    issues += [
+        _misplaced_issue(name, path, is_project=is_project)
+        for name in whole
+        if not (is_project and name in MANIFEST_KEYS)
+    ]
     if not isinstance(table, dict):
         raise SourceError(f"[{SETTINGS_TABLE}] must be a table", path, "bad-setting")
     return table, sets
@@ -328,13 +332,13 @@ def _parse_sets(table: object, path: str) -> dict[str, tuple[str, ...]]:
     return {name: tuple(entry["skills"]) for name, entry in entries if isinstance(entry, dict)}
 
 
-def _misplaced_issue(name: str, path: str) -> Issue:
+def _misplaced_issue(name: str, path: str, *, is_project: bool) -> Issue:
     """Return the issue for a key outside the table of settings and means nothing there."""
-    why = (
-        f"is a setting, and belongs below [{SETTINGS_TABLE}]"
-        if name in _BY_NAME
-        else f"means nothing here; [{SETTINGS_TABLE}] does"
-    )
+    if name in _BY_NAME:
+        why = f"is a setting, and belongs below [{SETTINGS_TABLE}]"
+    else:
+        guess = did_you_mean(name, (SETTINGS_TABLE, SETS_TABLE, *(MANIFEST_KEYS if is_project else ())))
+        why = f"means nothing here; {guess or f'settings are below [{SETTINGS_TABLE}]'}"
     return Issue("unknown-setting", name, why, path, 0, "warning")
 
 

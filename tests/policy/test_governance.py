@@ -120,6 +120,88 @@ def test_one_of_many_skills_of_an_install_is_taken_off(
     assert (world.agents / "one").is_symlink()
 
 
+def test_what_an_audit_took_off_is_not_an_edit(world: World, command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A colleague moves the lock file to a good version: a locked sync brings it where the bad skill was taken off."""
+    monkeypatch.setenv("PROWESS_CACHE_DIR", str(world.base / "cache"))
+    many = world.repository("many", "one", "two", "three")
+    assert command("install", f"{many.address}#v1", "--project", "--yes").status == 0
+    deploy(world.home, "revoked.toml", f'[[skill]]\ndigest = "{prowess.discover()["two"].digest()}"\n')
+    before = command("sync", "--locked")
+    assert before.status == 3
+    assert "revoked" in before.err
+    assert command("audit", "--fix").status == 0
+    refused = command("sync", "--locked")
+    assert (refused.status, "lock-mismatch" in refused.err) == (3, False)
+    assert "none of the 3 skills of" in refused.err
+
+    many.write("two/SKILL.md", "---\nname: two\ndescription: Does it well.\n---\n")
+    many.commit(tag="v2")
+    manifest, lock = world.project / "prowess.toml", world.project / "prowess.lock"
+    colleague = world.base / "colleague"
+    (colleague / ".git").mkdir(parents=True)
+    manifest.write_text(f'skills = ["{many.address}#v1"]\n', encoding="utf-8")
+    for path in (manifest, lock):
+        shutil.copy(path, colleague)
+    monkeypatch.chdir(colleague)
+    manifest.write_bytes((colleague / "prowess.toml").read_bytes().replace(b"#v1", b"#v2"))
+    (colleague / "prowess.toml").write_bytes(manifest.read_bytes())
+    assert command("lock", "--update").status == 0
+    shutil.copy(colleague / "prowess.lock", lock)
+    monkeypatch.chdir(world.project)
+    assert command("sync", "--locked").status == 0
+    assert prowess.discover()["two"].description == "Does it well."
+    assert command("verify").status == 0
+
+
+def test_an_edit_beside_what_an_audit_took_off_stays_an_edit(
+    world: World, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROWESS_CACHE_DIR", str(world.base / "cache"))
+    assert command("install", world.repository("many", "one", "two").address, "--project", "--yes").status == 0
+    deploy(world.home, "revoked.toml", f'[[skill]]\ndigest = "{prowess.discover()["two"].digest()}"\n')
+    assert command("audit", "--fix").status == 0
+    with Path(prowess.discover()["one"].location).open("a", encoding="utf-8") as file:
+        file.write("Mine.\n")
+    (world.home / ".config" / "prowess" / "revoked.toml").unlink()
+    ran = command("sync", "--locked")
+    assert (ran.status, "lock-mismatch" in ran.err) == (3, True)
+
+
+def test_a_check_says_what_it_compared_with(world: World, command: Command) -> None:
+    for words in (("policy", "check"), ("policy", "check", str(world.project))):
+        nothing = command(*words)
+        assert (nothing.status, "no prowess.lock" in nothing.err) == (3, True)
+    assert command("install", str(world.folder()), "--project", "--yes").status == 0
+    for line in ("policy check", "audit"):
+        assert "There is no policy file" in command(*line.split()).out
+    deploy(world.home, "revoked.toml", f'[[skill]]\ndigest = "{"0" * 64}"\n')
+    for line in ("policy check", "audit"):
+        assert "0 rules and 1 revocation of ~/.config/prowess/revoked.toml" in command(*line.split()).out
+    assert command("policy", "show").out.startswith("Files without rules:")
+
+
+def test_every_refused_skill_is_named_with_the_reason(world: World, command: Command) -> None:
+    assert command("install", world.repository("many", "one", "two", "three").address, "--project", "--yes").status == 0
+    digests = {name: prowess.discover()[name].digest() for name in ("one", "two")}
+    deploy(world.home, "policy.toml", '[versions]\nreview = "required"\n')
+    deploy(
+        world.home,
+        "approved.toml",
+        f'[[skill]]\ndigest = "{digests["one"]}"\n[[skill]]\ndigest = "{digests["two"]}"\nexpires = 2020-02-01\n',
+    )
+    checked = command("policy", "check")
+    assert "expired on 2020-02-01" in checked.out
+    assert "prowess review" in checked.out
+    deploy(world.home, "approved.toml", "")
+    synced = command("sync", "--locked")
+    assert synced.status == 3
+    assert all(name in synced.err for name in ("'one'", "two", "three"))
+    listed = command("list").out
+    assert "The policy refuses 3 skills:" in listed
+    assert "prowess new" not in listed
+    assert "[not-reviewed]" in command("read", "one").err
+
+
 @pytest.mark.parametrize("form", ["file://{0}", "{0}"])
 def test_a_source_of_this_machine_is_revoked_in_every_form(
     world: World, command: Command, monkeypatch: pytest.MonkeyPatch, form: str
@@ -292,6 +374,7 @@ def test_the_commands_of_the_page_work_as_they_stand(tmp_path: Path, monkeypatch
     deploy(tmp_path / "home", "allowed_signers", "")
     assert {rule.key for rule in read_local_policy().rules} == set(prowess.policy.rules.RULES)
     (tmp_path / "home/.config/prowess/policy.toml").unlink()  # it lists no source of this machine
+    assert Command()("install", "./skills/csv-report", "--project", "--yes", "--replace").status == 0
     for _, text in list_blocks(PAGE, "sh"):
         for line in text.splitlines():
             ran = Command()(*line.split()[1:])

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from prowess.cli.issues import find_remedy
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Style, diff_to_lines, line
+from prowess.files.paths import shorten_path
 from prowess.files.projects import config_home, project_folders
 from prowess.limits import DEFAULT_LIMITS
 from prowess.skills.catalog import Catalog
-from prowess.text.quantities import join_first
+from prowess.text.quantities import format_count, join_first
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from prowess.errors import InstallError, Issue
     from prowess.installed import states
     from prowess.installed.scopes import Location
+    from prowess.policy.rules import Policy
 
 
 # Names that lockfile/ has as well: 'prowess list' without a lock file must not load that package to look for one.
@@ -33,6 +35,18 @@ POLICY_CODES = frozenset(("policy", "revoked", "not-reviewed"))
 """The codes of what the policy refuses."""
 CHANGED = "changed since installed"
 BEHIND = "not synced"
+
+
+def describe_policy(policies: Iterable[Policy]) -> str:
+    """Return how much of which files was used, for an answer that says that nothing was refused."""
+    policies = [*policies]
+    files = [shorten_path(path) for path in dict.fromkeys(path for one in policies for path in one.files)]
+    if not files:
+        return "There is no policy file: 'prowess policy show' says where they are looked for."
+    rules = {rule for one in policies for rule in one.rules}
+    revocations = {revocation for one in policies for revocation in one.revocations}
+    counts = f"{format_count(len(rules), 'rule')} and {format_count(len(revocations), 'revocation')}"
+    return f"Compared with {counts} of {join_first(files, _MAX_NAMED)}."
 
 
 class LazyLockStates:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from prowess.cli.issues import find_remedy
 from prowess.cli.lock_states import (
+    POLICY_CODES,
     LazyLockStates,
     suggest_sync,
     warn_edited_skills,
@@ -23,7 +24,7 @@ from prowess.cli.lock_states import (
 from prowess.cli.render import printer
 from prowess.cli.render.printer import with_dot_prefix
 from prowess.discovery.scan import discover, scan
-from prowess.errors import SkillValidationError, SourceError, UnknownSkillError
+from prowess.errors import PolicyError, SkillValidationError, SourceError, UnknownSkillError
 from prowess.files.paths import is_same_folder, shorten_path
 from prowess.files.projects import user_config_file
 from prowess.names import SKILL_FILE
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     import prowess
     from prowess.conversation.acting.trust import TrustStates
+    from prowess.errors import Issue
 
 
 _MAX_NAMED = 5
@@ -189,6 +191,9 @@ def find_in_catalog(catalog: prowess.Catalog, name: str, *, verify: bool = False
         return _read_skill(with_dot_prefix(name), verify=verify)
     if name in catalog:
         return catalog[name]
+    refused = next((one for one in catalog.failures if one.code in POLICY_CODES and _is_about(one, name)), None)
+    if refused is not None:
+        raise PolicyError(refused.message, refused.path, refused.code)
     # A folder of skills must not stand in for a skill that the lock file records, or that was found and refused.
     why = suggest_sync(name)
     if why:
@@ -271,9 +276,14 @@ def _explain_no_skill(path: str) -> SourceError:
     return SourceError(message, os.path.abspath(path), "missing-skill-md")
 
 
+def _is_about(issue: Issue, name: str) -> bool:
+    """Return whether an issue of a catalogue is about the skill in a folder with that name."""
+    return os.path.basename(os.path.dirname(issue.path)) == name
+
+
 def _has_load_failure(catalog: prowess.Catalog, name: str) -> bool:
     """Return True when a skill in a folder with that name was found and could not be loaded."""
-    return any(os.path.basename(os.path.dirname(issue.path)) == name for issue in catalog.failures)
+    return any(_is_about(issue, name) for issue in catalog.failures)
 
 
 def is_path(name: str) -> bool:

@@ -107,7 +107,17 @@ def quarantine_skills(context: InstallContext, found: Sequence[RevokedSkill]) ->
                 for one in (*inside, *others):
                     for path in store.link_folders.find_links_into(one.folder):
                         store.stage_unlink(path)
+                left = {one.install: store.placed.parts_of(one.install) for one in inside}
                 store.commit(store.locked)
+                # What is left of an install is not somebody's edit.
+                gone = {(one.install, one.inside) for one in inside}
+                store.placed.save(
+                    {
+                        name: {part: digest for part, digest in parts.items() if (name, part) not in gone}
+                        for name, parts in left.items()
+                        if len(parts) > 1
+                    }
+                )
                 context.issues += store.issues
                 for one in others:
                     name = os.path.relpath(one.folder, scope.root).replace(os.sep, "/")

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from prowess.errors import BusyError, Issue, SkillError
+from prowess.errors import BusyError, Issue, PolicyError, SkillError
 from prowess.files.syscalls import wrap_os_errors
 from prowess.install.agent_links import LinkFolders, choose_preset_agents, find_present_agents
 from prowess.install.apply_plan import install_trees, to_installed_skill
@@ -40,6 +40,8 @@ from prowess.install.verify import describe_leftovers, find_leftovers, find_lost
 from prowess.installed.compare import NOT_SYNCED, compare_folder, find_unrecorded_installs, verify_scope
 from prowess.installed.journal_format import interrupted_error
 from prowess.installed.placed import PlacedTrees, digest_parts, name_copy
+from prowess.installed.policy_check import find_refusals
+from prowess.installed.scopes import is_on_disk
 from prowess.lockfile.read import COPY_MODE
 from prowess.progress_steps import report_steps
 
@@ -95,6 +97,10 @@ def sync_scope(
         # Before anything is fetched: what was revoked has to go, whether or not a source answers.
         context.issues += _remove_leftovers(scope, current, context.limits, locked=locked)
         restoration.restore_all(unequal)
+        for issue in _find_refused(scope, current):
+            if locked:
+                raise PolicyError(issue.message, issue.path, issue.code)
+            context.issues += (issue,)
         if locked:
             refuse_remaining_differences(scope, context.limits, changed=bool(restoration.names))
         _record_equal_installs(scope, current, {entry.name for entry, _ in unequal}, context.limits)
@@ -122,6 +128,13 @@ def _remove_leftovers(
         stage_leftovers(store, find_leftovers(scope, store.locked, limits))
         store.commit(store.locked)
         return (*lost_lock, *store.issues)
+
+
+def _find_refused(scope: InstallScope, locked: LockEntries) -> Iterator[Issue]:
+    """Yield a warning for each install on the disk that the policy refuses; one that is not here is not fetched."""
+    for name, error in find_refusals(scope, locked).items():
+        if is_on_disk(locked[name], scope):
+            yield Issue(error.code, name, error.message, scope.install_folder(name), 0, "warning")
 
 
 def _record_equal_installs(scope: InstallScope, locked: LockEntries, unequal: set[str], limits: Limits) -> None:
@@ -293,6 +306,7 @@ def list_changes(context: InstallContext, scope: InstallScope, *, locked: bool, 
             refuse_manifest_diff(diff, recorded, scope)
         return tuple(list_restores(scope, context.limits, recorded))
     context.issues += choose_agents(context, scope, diff.missing, recorded)[1]
+    context.issues += tuple(_find_refused(scope, recorded))
     unrestorable = find_unrestorable(scope, context.limits, recorded)
     surplus = tuple(_find_surplus(diff.undeclared, recorded, scope, context.limits))
     leftovers = find_leftovers(scope, recorded, context.limits)

@@ -15,6 +15,7 @@ from prowess.installed.verifier import LockVerifier
 from prowess.lockfile.read import LOCK_FILE
 from prowess.policy.files import current_policy
 from prowess.policy.rules import to_address
+from prowess.text.quantities import join_first
 from prowess.text.versions import has_numbers, is_range
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from prowess.lockfile.read import LockEntry
     from prowess.policy.rules import Policy
     from prowess.skills.skill import Skill
+
+_MAX_NAMED = 5
+"""How many skills a message names."""
 
 
 class SkillOrigin(NamedTuple):
@@ -111,16 +115,15 @@ def check_lock_entries(scope: InstallScope, locked: Mapping[str, LockEntry], pol
     """
     path = os.path.join(scope.lock_folder, LOCK_FILE)
     for entry in locked.values():
-        for check in _list_checks(scope, entry, policy):
-            try:
-                check()
-            except PolicyError as error:
-                yield Issue(error.code, entry.name, error.message, path)
+        for error in _find_errors(_list_checks(scope, entry, policy)):
+            yield Issue(error.code, entry.name, error.message, path)
 
 
 def refuse_entry(scope: InstallScope, entry: LockEntry) -> None:
     """Raise ``PolicyError`` for an entry that breaks a rule: nothing of it is fetched or put back."""
     for refusal in find_refusals(scope, {entry.name: entry}).values():
+        if len(entry.skills) > 1:
+            refusal.about("", f"; so none of the {len(entry.skills)} skills of {entry.name} can be installed")
         raise refusal
 
 
@@ -132,12 +135,29 @@ def find_refusals(scope: InstallScope, locked: Mapping[str, LockEntry]) -> dict[
     policy = current_policy(scope.root)
     found: dict[str, PolicyError] = {}
     for entry in locked.values() if policy.rules or policy.revocations else ():
-        try:
-            for check in _list_checks(scope, entry, policy):
-                check()
-        except PolicyError as error:
-            found[entry.name] = error
+        source, *skills = _list_checks(scope, entry, policy)
+        errors = _find_errors([source])
+        others: list[str] = []
+        for skill, check in zip(entry.skills, skills, strict=True) if not errors else ():
+            refused = _find_errors([check])
+            others += [skill] if errors and refused else []
+            errors += refused
+        if errors:
+            found[entry.name] = errors[0].about(
+                "", f"; refused too: {join_first(others, _MAX_NAMED)}" if others else ""
+            )
     return found
+
+
+def _find_errors(checks: Iterable[Callable[[], None]]) -> list[PolicyError]:
+    """Return what the checks refuse, an error each."""
+    errors: list[PolicyError] = []
+    for check in checks:
+        try:
+            check()
+        except PolicyError as error:
+            errors.append(error)
+    return errors
 
 
 def is_refused(scope: InstallScope, entry: LockEntry) -> bool:

@@ -301,7 +301,9 @@ class Policy:
         self.check_revoked(name, digest, source, ref)
         rule = self.strictest("versions.review")
         if rule is not None and rule.value == "required" and self.find_approval(digest) is None:
-            message = f"skill {name!r} ({digest[:12]}) is not in approved.toml: {rule} wants a review"
+            ends = [one.expires for one in self.approvals if one.digest == digest and one.expires is not None]
+            why = f"has an approval that expired on {max(ends)}" if ends else "is not in approved.toml"
+            message = f"skill {name!r} ({digest[:12]}) {why}: {rule} wants a review"
             raise PolicyError(message, rule.file, "not-reviewed")
 
     def check_revoked(self, name: str, digest: str, source: str = "", ref: str = "") -> None:

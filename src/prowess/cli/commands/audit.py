@@ -11,12 +11,14 @@ from prowess.changes.change import Change
 from prowess.cli.change_flow import ChangeFlags, ChangeView, carry_out
 from prowess.cli.command_class import new_command
 from prowess.cli.issues import issue_to_dict
+from prowess.cli.lock_states import describe_policy
 from prowess.cli.options import json_option
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Table, line
 from prowess.files.paths import shorten_path
 from prowess.files.projects import NATIVE_PROJECT
 from prowess.install.installer import Installer
+from prowess.policy.files import current_policy
 from prowess.text.quantities import format_count
 
 if TYPE_CHECKING:
@@ -51,6 +53,7 @@ def command(projects: tuple[str, ...], *, fix: bool, as_data: bool) -> int:
     with printer.show_progress("hashing"):
         change = _prepare_quarantine(installers)
     found: tuple[RevokedSkill, ...] = change.details
+    policies = [current_policy(installer.project.root) for installer in installers]
     flags = ChangeFlags(dry_run=not fix, yes=True, as_data=as_data)
     view: ChangeView[Sequence[Issue]] = ChangeView(
         plan=[*_to_blocks(found)],
@@ -64,7 +67,7 @@ def command(projects: tuple[str, ...], *, fix: bool, as_data: bool) -> int:
             [line((f"Moved {format_count(len(found), 'revoked skill')} to the backups.", "good"))] if found else []
         ),
         declined_text="",
-        idle_text="Nothing on this disk is revoked.",
+        idle_text=f"Nothing on this disk is revoked. {describe_policy(policies)}",
         dry_status=1 if found else 0,
     )
     return carry_out(change, view, flags)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.issues import issue_to_dict
+from prowess.cli.issues import find_remedy, issue_to_dict
 from prowess.cli.lock_states import (
     CHANGED,
+    POLICY_CODES,
     LazyLockStates,
     suggest_first_sync,
     warn_lock_problems,
@@ -234,16 +235,25 @@ def _to_blocks(
             yield from _place_to_blocks(own)
             if shadowed:
                 yield Table([_shadowed_to_row(one, lock_states) for one in shadowed], indent=2, cut=True)
+    refused = [issue for issue in catalog.failures if issue.code in POLICY_CODES]
     if not rows:
-        yield line("No skills found. Looked in:")
+        yield line("None of the skills here is allowed. Looked in:" if refused else "No skills found. Looked in:")
         yield Table([(shorten_path(place.path), (place.state, "dim")) for place in catalog.places], indent=2)
-        yield line(absent or "Begin one with 'prowess new NAME', or name a folder: 'prowess list FOLDER'.")
-    if catalog.failures:
-        count = len({issue.path for issue in catalog.failures})
+        begin = "Begin one with 'prowess new NAME', or name a folder: 'prowess list FOLDER'."
+        yield line(absent or ("" if refused else begin))
+    failed = [issue for issue in catalog.failures if issue not in refused]
+    if failed:
+        count = len({issue.path for issue in failed})
         yield Line()
         yield line((f"{format_count(count, 'file')} could not be loaded:", "warn"))
-        yield Table([((shorten_path(i.path), "name"), (i.code, "warn"), i.message) for i in catalog.failures], indent=2)
+        yield Table([((shorten_path(i.path), "name"), (i.code, "warn"), i.message) for i in failed], indent=2)
         yield line("'prowess check PATH' says what to do about each of them.")
+    if refused:
+        yield Line()
+        yield line((f"The policy refuses {format_count(len(refused), 'skill')}:", "warn"))
+        yield Table([((shorten_path(i.path), "name"), (i.code, "warn"), i.message) for i in refused], indent=2)
+        for code in dict.fromkeys(issue.code for issue in refused):
+            yield line(f"{code}: {find_remedy(code)}")
 
 
 def _group_by_place(

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from prowess.cli.command_class import CliCommand, CliGroup
-from prowess.cli.issues import issue_to_dict, to_github_annotation
+from prowess.cli.issues import find_remedy, issue_to_dict, to_github_annotation
+from prowess.cli.lock_states import describe_policy
 from prowess.cli.options import json_option
 from prowess.cli.render import printer
-from prowess.cli.render.blocks import Block, Line, Table, line
+from prowess.cli.render.blocks import Block, Line, Style, Table, line
+from prowess.errors import NotInstalledError
 from prowess.files.paths import shorten_path
 from prowess.installed.policy_check import check_lock_entries
 from prowess.installed.scopes import project_scope
@@ -86,7 +88,9 @@ def _to_blocks(policy: Policy) -> Iterator[Block]:
         yield Table([(shorten_path(path),) for path in list_policy_files()], indent=2)
         return
     rows = [((rule.key, "name"), _format_value(rule.value), shorten_path(rule.file)) for rule in policy.rules]
-    yield Table(rows, head=("rule", "value", "file")) if rows else line("No rule is in force.")
+    yield Table(rows, head=("rule", "value", "file")) if rows else line("Files without rules:")
+    if not rows:
+        yield Table([(shorten_path(path),) for path in policy.files], indent=2)
     expired = sum(not one.is_valid() for one in policy.approvals)
     yield Line()
     yield line(
@@ -150,24 +154,28 @@ def _check_locks(locks: tuple[str, ...], *, drafts: tuple[str, ...], form: str, 
     """Check lock files: sources, versions, reviews and revocations. Nothing is fetched.
 
     Without a LOCK, the lock file of this project is checked. The policy is that of the folder of each lock file.
-    Exit status 1: a rule refuses something.
+    Exit status 1: a rule refuses something. 3: there is no lock file here, so that nothing could be checked.
     """
     folders = [_to_folder(lock) for lock in locks] or [project_scope().lock_folder]
     issues: list[Issue] = []
+    policies: list[Policy] = []
     count = 0
     draft = reduce(and_, map(load_policy, drafts), Policy())
     for folder in folders:
         scope = project_scope(os.path.join(folder, ".prowess", "skills"))
+        if not os.path.lexists(os.path.join(folder, LOCK_FILE)):
+            raise NotInstalledError(f"there is no {LOCK_FILE} in {shorten_path(folder)}, so nothing was checked")
         locked = read_lock(folder)
+        policies.append(current_policy(folder) & draft)
         count += sum(len(entry.skills) for entry in locked.values())
-        issues += check_lock_entries(scope, locked, current_policy(folder) & draft)
+        issues += check_lock_entries(scope, locked, policies[-1])
     if form == "github" and not as_data:
         for issue in issues:
             printer.print_line(to_github_annotation(issue))
     else:
         printer.print_answer(
             lambda: {"checked": count, "issues": [issue_to_dict(issue) for issue in issues]},
-            lambda: [*_describe_check(issues, count, len(folders))],
+            lambda: [*_describe_check(issues, count, len(folders), policies)],
             as_data=as_data or form == "json",
         )
     return 1 if issues else 0
@@ -178,11 +186,15 @@ def _to_folder(lock: str) -> str:
     return path if os.path.isdir(path) else os.path.dirname(path)
 
 
-def _describe_check(issues: list[Issue], count: int, locks: int) -> Iterator[Block]:
+def _describe_check(issues: list[Issue], count: int, locks: int, policies: list[Policy]) -> Iterator[Block]:
     files = LOCK_FILE if locks == 1 else f"{locks} lock files"
     if not issues:
-        yield line((f"The policy allows all {format_count(count, 'skill')} of {files}.", "good"))
+        style: Style = "good" if any(policy.files for policy in policies) else "warn"
+        yield line((f"The policy allows all {format_count(count, 'skill')} of {files}.", style))
+        yield line(describe_policy(policies))
         return
     yield Table(
         [((one.code, "bad"), (one.field, "name"), one.message, (shorten_path(one.path), "dim")) for one in issues]
     )
+    for code in dict.fromkeys(issue.code for issue in issues):
+        yield line(f"{code}: {find_remedy(code)}")
