@@ -88,12 +88,12 @@ USED: dict[str, set[str]] = {
     "new": {"authoring"},
     "check": {"authoring", "ctypes", "select"},
     "unpack": {"authoring", "fetch"},
-    "pack": {"authoring", "ctypes", "zipfile"},
+    "pack": {"authoring", "ctypes", "fetch", "zipfile"},
     "publish": {"authoring", "ctypes", "fetch", "select", "sources", "subprocess", "tarfile"},
     "unpublish": {"authoring", "ctypes", "fetch", "select", "sources", "subprocess"},
     "eval": {"authoring", "conversation", "ctypes", "select", "sqlite3"},
     "eval (agent)": {*_AGENT, "authoring", "numpy", "onnxruntime", "sqlite3"},  # meaning is prepared
-    "preview": {"conversation", "select"},
+    "preview": {"conversation", "ctypes", "select"},
     "show": {"ctypes"},
     "read": {"ctypes"},
     "trust list": {"conversation", "ctypes", "sources"},
@@ -118,12 +118,12 @@ USED: dict[str, set[str]] = {
     "doctor": {"ctypes", "fetch", "install", "conversation", "subprocess"},
     "trust grant": {"ctypes", "conversation"},
     "trust revoke": {"conversation", "sources"},
-    "call": _TALKING,
+    "call": {*_TALKING, "ctypes"},
     "call (no tool)": _TALKING,
     "run-script": {"ctypes", "conversation", "subprocess"},
     **dict.fromkeys(("run", "try"), _AGENT),
     "serve": {"ctypes", "mcp"},  # the sample is --check, which starts no server
-    "demo": {*_AGENT, "fetch", "rich", "sources", "sqlite3"},
+    "demo": {*_AGENT, "authoring", "tarfile", "fetch", "rich", "sources", "sqlite3"},
     "completion": {"subprocess"},
 }
 """Exactly what the sample of each command loads of those, in a pipe."""
@@ -132,7 +132,7 @@ PLAIN = {"--version", "--help", "", "read", "call", "completion", "run-script"}
 BARS = {
     *("sync (recursive)", "outdated (recursive)", "verify (recursive)"),
     *("install", "sync", "update", "outdated", "verify", "link", "adopt", "check", "eval", "pack", "unpack", "doctor"),
-    *("publish", "unpublish"),
+    *("publish", "unpublish", "policy fetch"),
     *("audit", "remove", "unlink", "trust grant", "cache", "lock", "list (installed)"),
     *(
         "ui",

@@ -611,4 +611,4 @@ def test_a_version_that_a_repository_has_not_is_named_without_the_words_of_git(
 ) -> None:
     ran = command("install", f"{repository.address}#v99", "--project", "--yes")
     assert (ran.status, "has no tag, branch or commit 'v99'" in ran.err) == (3, True)
-    assert "hint: 'git ls-remote ADDRESS' lists the versions that there are" in ran.err
+    assert "hint: 'git ls-remote ADDRESS' lists the versions of a repository" in ran.err

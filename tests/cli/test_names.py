@@ -279,7 +279,7 @@ def test_search_and_explain_say_that_they_are_about_another_copy(command: Comman
     [
         ("trust csv-report", "did you mean 'prowess trust grant csv-report'?"),
         ("trust revoek csv-report", "prowess trust has no command 'revoek'; did you mean revoke?"),
-        ("policy x", "prowess policy has no command 'x'; there are show, check"),
+        ("policy x", "prowess policy has no command 'x'; there are show, fetch, check"),
         ("new memo --evals", "No such option '--evals': write '--with evals'."),
         ("remove memo --project --user", "--user, --project and --all exclude each other: name one"),
     ],

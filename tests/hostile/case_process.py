@@ -115,8 +115,8 @@ def run(code: str, names: dict[str, Any]) -> dict[str, object]:
 _LATE_MODULES = """
     discovery.scan files.projects installed.verifier installed.scopes
     conversation.session select.budget
-    skills.catalog_issues skills.duplicates skills.explanation skills.source_list
-    skills.instructions skills.resources skills.skill_files format.allowed_tools format.invocation skills.render
+    skills.catalog_issues skills.explanation skills.source_list
+ skills.resources skills.skill_files skills.render
     format.rules format.frontmatter.fences format.frontmatter.fields format.frontmatter.quick.nested_heads
     format.frontmatter.parse format.frontmatter.yaml_events tools.toolset
 """

@@ -208,7 +208,10 @@ def test_a_site_that_is_away_is_told_and_nothing_of_it_passes_for_current(world:
     site.stop()
     for call in (installer.update, lambda: installer.update(dry_run=True), installer.outdated):
         (one,) = call()
-        assert (one.status, "could not be asked: is what the site announced before" in one.why) == ("failed", True)
+        assert (one.status, "could not be asked: is an earlier version that the site announced" in one.why) == (
+            "failed",
+            True,
+        )
         assert [issue.code for issue in installer.issues] == ["stale-index"]
     late = prowess.Installer(schemes=("http",), allow_private=True, limits=prowess.Limits(max_stale_seconds=0))
     assert [update.status for update in late.update()] == ["failed"]

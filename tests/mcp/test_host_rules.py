@@ -404,7 +404,7 @@ def test_a_skill_that_its_server_no_longer_has_is_said_to_be_gone(plan: Plan, co
     plan.add("pdf")
     plan.reads.clear()
     plan.gets.clear()
-    with pytest.raises(prowess.FetchError, match="no longer given: MCP server 'docs': skills/get: no") as caught:
+    with pytest.raises(prowess.FetchError, match="no longer offered: MCP server 'docs': skills/get: no") as caught:
         connect().load()["docs:pdf"].load()
     assert caught.value.code == "request-refused"
 

@@ -108,7 +108,7 @@ def test_a_binary_file_is_a_link_to_the_resource(server: prowess.mcp.Server) -> 
         return (await connection.ask("tools/call", name="read_skill_file", arguments=arguments))["content"]
 
     said, link = talk(server, words)
-    assert "not text" in said["text"]
+    assert "is an image" in said["text"]
     assert (link["type"], link["uri"]) == ("resource_link", "skill://pdf/assets/logo.png")
 
 

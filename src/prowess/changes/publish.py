@@ -11,7 +11,7 @@ from prowess.text.quantities import format_count, format_size
 from prowess.text.redaction import show_address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from prowess.publishing.site import PublishedSkill, PublishReport
 
@@ -37,6 +37,22 @@ def prepare_unpublish(references: Sequence[str], to: str, **options: Any) -> Cha
     Raises ``SkillError`` for versions that cannot be withdrawn.
     """
     return _prepare(partial(unpublish, references, to, **options))
+
+
+def report_to_dict(report: PublishReport, *, done: bool) -> Mapping[str, object]:
+    """Return what a publication did, or would do, as data."""
+    return {
+        "address": report.address,
+        "done": done,
+        "serial": report.serial,
+        "signer": report.signer,
+        "skills": [
+            {"name": one.name, "version": one.version, "digest": one.digest, "status": one.status, "bytes": one.size}
+            for one in report.skills
+        ],
+        "aliases": [{"alias": alias, "name": name, "version": version} for alias, name, version in report.aliases],
+        "uploads": [*report.uploads],
+    }
 
 
 def _prepare(run: Callable[..., PublishReport]) -> Change[PublishReport]:

@@ -322,7 +322,12 @@ def test_the_file_of_grants_is_readable_json(trust: prowess.Trust, skill: prowes
     grant = trust.grant(skill)
     row = {"digest": grant.digest, "name": "report", "location": skill.location, "granted": grant.granted}
     text = store.read_text(encoding="utf-8")
-    assert json.loads(text) == {"version": 1, "grants": [row]}
+    data = json.loads(text)
+    assert {
+        **data,
+        "grants": [{**one, **row} for one in data["grants"]],
+    } == data  # and who granted it
+    assert (data["version"], len(data["grants"])) == (1, 1)
     assert '\n      "name": "report",\n' in text
 
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
-from prowess.changes.publish import prepare_publish
+from prowess.changes.publish import prepare_publish, report_to_dict
 from prowess.cli.change_flow import ChangeFlags, ChangeView, carry_out, change_options
 from prowess.cli.command_class import new_command
 from prowess.cli.options import complete_skill_or_path
 from prowess.cli.render import printer
 from prowess.publishing.site import PublishReport
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 @new_command(
@@ -79,19 +74,3 @@ def command(
         question="Publish this?",
     )
     return carry_out(change, view, flags)
-
-
-def report_to_dict(report: PublishReport, *, done: bool) -> Mapping[str, object]:
-    """Return what a publication did, or would do, as data."""
-    return {
-        "address": report.address,
-        "done": done,
-        "serial": report.serial,
-        "signer": report.signer,
-        "skills": [
-            {"name": one.name, "version": one.version, "digest": one.digest, "status": one.status, "bytes": one.size}
-            for one in report.skills
-        ],
-        "aliases": [{"alias": alias, "name": name, "version": version} for alias, name, version in report.aliases],
-        "uploads": [*report.uploads],
-    }

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import click
 
-from prowess.changes.publish import prepare_unpublish
+from prowess.changes.publish import prepare_unpublish, report_to_dict
 from prowess.cli.change_flow import ChangeFlags, ChangeView, carry_out, change_options
 from prowess.cli.command_class import new_command
-from prowess.cli.commands.publish import report_to_dict
 from prowess.publishing.site import PublishReport
 
 
