@@ -109,6 +109,12 @@ def test_a_key_that_does_not_exist_is_told_with_the_nearest_that_does(folders: t
     assert "'budget'" in issue.message
 
 
+def test_a_key_of_the_manifest_that_is_misspelled_is_told_with_the_right_one(folders: tuple[Path, Path]) -> None:
+    (folders[1] / "prowess.toml").write_text("skils = []\n", encoding="utf-8")
+    (issue,) = load(folders).issues
+    assert issue.message == "means nothing here; did you mean skills?"
+
+
 def test_what_stands_in_the_wrong_place_of_a_file_is_told(folders: tuple[Path, Path]) -> None:
     (folders[1] / "prowess.toml").write_text("budget = 5\nskills = []\n[setings]\nx = 1\n", encoding="utf-8")
     own = folders[0] / ".config/prowess/config.toml"

@@ -56,6 +56,12 @@ def test_a_finding_points_at_the_key_or_the_value(tmp_path: Path, head: str, cod
     assert finding.hint
 
 
+def test_a_tab_that_indents_is_named_before_what_follows_from_it(tmp_path: Path) -> None:
+    findings = prowess.check(put(tmp_path, "one", head='metadata:\n\tversion: "1"\n')).findings
+    assert (findings[0].code, findings[0].line) == ("yaml-syntax", 5)
+    assert "a tab indents this line" in findings[0].message
+
+
 def test_hidden_characters_are_found_where_they_stand(tmp_path: Path) -> None:
     where = put(tmp_path, "one", description="Does\u200b it well.", body="Fine.\n\nOdd \u202e text.\n")
     found = {finding.field: finding for finding in prowess.check(where).findings}

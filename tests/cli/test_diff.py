@@ -38,6 +38,19 @@ def test_what_differs_nowhere_is_said_so_with_status_0(command: Command, reposit
     assert ran.out == "local/alpha is what prowess.lock says, and what its source has now.\n"
 
 
+def test_without_a_name_every_install_is_compared(
+    command: Command, repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert repository.path.exists()
+    assert command("diff").out == command("diff", "alpha").out
+    assert "--lock takes BASE" in command("diff", "--lock").err
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / ".git").mkdir(parents=True)
+    monkeypatch.chdir(elsewhere)
+    nothing = command("diff")
+    assert (nothing.status, "no prowess.lock here" in nothing.err) == (0, True)
+
+
 def test_mine_and_the_sources_are_each_shown_against_what_is_locked(
     command: Command, project: Path, repository: Repository
 ) -> None:

@@ -381,6 +381,12 @@ def test_the_prompt_is_exactly_what_a_toolset_gives(command: Command) -> None:
     assert [tool["name"] for tool in data["tools"]] == [tool.name for tool in toolset.tools()]
 
 
+def test_a_prompt_without_a_skill_says_that_there_is_none(command: Command, tmp_path: Path) -> None:
+    ran = command("prompt", "--dir", str(tmp_path))
+    assert "There are no skills to offer here" in ran.out + ran.err
+    assert "nothing cut" not in ran.out + ran.err
+
+
 @pytest.mark.parametrize("dialect", ["prowess", "read_skill"])
 def test_a_prompt_with_a_fork_says_what_a_toolset_without_a_runner_leaves_out(command: Command, dialect: str) -> None:
     note = "without fork= a model gets neither"

@@ -184,6 +184,13 @@ def serving(root: Path, *words: str, env: dict[str, str] | None = None) -> Itera
                 process.end()
 
 
+def test_a_server_without_a_skill_says_so(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        assert f"there are no skills yet, and new ones are served as they come; looked in: {tmp_path}" in (
+            server.err.readline()
+        )
+
+
 def test_how_many_skills_are_not_served_is_said_after_the_address(tmp_path: Path) -> None:
     prowess.create_skill("notes", tmp_path, description="Writes notes.")
     prowess.create_skill("moved", tmp_path, description="Is moved.").rename(tmp_path / "away")

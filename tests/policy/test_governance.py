@@ -153,6 +153,31 @@ def test_what_an_audit_took_off_is_not_an_edit(world: World, command: Command, m
     assert command("verify").status == 0
 
 
+def test_the_steps_of_the_page_take_a_bad_skill_back(
+    world: World, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROWESS_CACHE_DIR", str(world.base / "cache"))
+    mail = world.repository("mail", "mail", "post")
+    assert command("install", f"{mail.address}#v1", "--project", "--yes").status == 0
+    fresh = world.base / "fresh"
+    (fresh / ".git").mkdir(parents=True)
+    install = command("inventory", "--json").data["skills"][0]
+    deploy(world.home, "revoked.toml", f'[[skill]]\ndigest = "{install["digest"]}"\n')
+    mail.write(f"{install['skill']}/SKILL.md", f"---\nname: {install['skill']}\ndescription: Does it well.\n---\n")
+    mail.commit(tag="v2")
+    steps = (("audit --fix", 0), ("policy check", 1), ("update {0}@v2", 0), ("sync --locked", 0), ("verify", 0))
+    for step, status in steps:
+        assert f"`prowess {step.format('NAME').replace('v2', 'VERSION')}`" in PAGE.read_text(encoding="utf-8")
+        ran = command(*step.format(install["install"]).split(), *(["--yes"] if step.startswith("update") else []))
+        assert ran.status == status, (step, ran)
+    shutil.copy(world.project / "prowess.lock", fresh)
+    monkeypatch.chdir(fresh)
+    assert command("sync", "--locked").status == 0
+    monkeypatch.chdir(world.project)
+    assert command("remove", f"@{install['install']}", "--yes").status == 0
+    assert command("install", f"{mail.address}#v1", "--skill", "post", "--project", "--yes").status == 0
+
+
 def test_an_edit_beside_what_an_audit_took_off_stays_an_edit(
     world: World, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

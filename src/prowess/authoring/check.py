@@ -105,7 +105,9 @@ def check(
     reports = examine_all(skills, limits) if security else ()
     issues += (issue for report in reports for issue in report.issues)
     findings = _make_findings(issues, judge_by_reference if spec else judge_by_rules, limits)
-    ordered = sorted(findings, key=lambda f: (f.path, f.line, _SEVERITY_RANK[f.severity], f.code, f.column))
+    ordered = sorted(
+        findings, key=lambda f: (f.path, f.code != "yaml-syntax", f.line, _SEVERITY_RANK[f.severity], f.code, f.column)
+    )
     return CheckReport(files, tuple(ordered), tokens, listing_costs(skills), reports)
 
 

@@ -44,7 +44,8 @@ def serve(
 
     ``http``: serve on HTTP instead, at ``HOST:PORT``; any address but loopback needs a ``token``. ``hosts`` are further
     names that the server goes by, ``origins`` further pages that may ask; ``ready`` is called with its address.
-    ``left_out`` is called with how many skills are not served, if there are any (``check`` says which, and why).
+    ``left_out`` is called with how many skills are not served, if there are any (``check`` says which, and why), and
+    with zeros where there is no skill at all.
     ``options`` are those of ``Server``. Returns when the client is gone, or on a signal to end. Raises
     ``SourceError`` for a folder that does not exist, and for an address beyond loopback without a token.
     """

@@ -127,12 +127,15 @@ class Server:
         self.lowlevel = self._build_lowlevel()
 
     def tell_left_out(self, tell: Callable[[LeftOut], None]) -> None:
-        """Call ``tell`` with how many skills are not served, as soon as they are loaded, if there are any."""
+        """Call ``tell`` with how many skills are not served, as soon as they are loaded, if there are any.
+
+        Where there is no skill at all, it is called with zeros.
+        """
 
         async def report_left_out(served: ServedSkills) -> None:
             # In a thread: the files of every skill are listed for it.
             left_out = await anyio.to_thread.run_sync(count_left_out, served)
-            if any(left_out):
+            if any(left_out) or not served.catalog.skills:
                 tell(left_out)
 
         def count_left_out(served: ServedSkills) -> LeftOut:

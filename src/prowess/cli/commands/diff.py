@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from prowess.cli.command_class import new_command
-from prowess.cli.install_options import find_installs, find_location, installed_arguments, network_options
+from prowess.cli.install_options import (
+    complete_install,
+    find_installs,
+    find_location,
+    network_options,
+    note_nothing_recorded,
+)
 from prowess.cli.options import AskedLocation, json_option, location_options
 from prowess.cli.render import printer
 from prowess.cli.render.blocks import Block, Title, diff_to_lines, line
@@ -31,7 +37,7 @@ _SHORT_ID_LENGTH = 12
     ("prowess diff --lock origin/main", "what a pull request changes, with the files of the skills"),
     ("prowess diff --lock origin/main HEAD --format markdown", "the same for people who review it"),
 )
-@installed_arguments
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_install)
 @click.option("--lock", "is_lock", is_flag=True, help="Compare two versions of prowess.lock: BASE and HEAD.")
 @click.option(
     "--format",
@@ -46,7 +52,7 @@ _SHORT_ID_LENGTH = 12
 def command(
     names: tuple[str, ...], *, is_lock: bool, form: str, asked: AskedLocation, installer: Installer, as_data: bool
 ) -> int:
-    """Show what you changed in installed skills, and what their sources changed since.
+    """Show what you changed in installed skills, and what their sources changed since. Without NAME: in all of them.
 
     Inside a project its installs are meant, and elsewhere your own. Both are compared with the lock file, and nothing
     is changed. Exit status 0: nothing differs. 1: something differs. 3: nothing differs here, and a source could not be
@@ -56,20 +62,25 @@ def command(
     is meant. Shown are the files that change, new skills, and what could now run. Exit status 1: something changes. 3:
     something changes, and its files could not be fetched.
     """
+    if is_lock and not names:
+        raise click.UsageError("--lock takes BASE: a version of git, such as origin/main, or a lock file")
     if is_lock:
         return _compare_locks(names, installer, "json" if as_data else form)
     if form != "text":
         raise click.UsageError("--format goes with --lock")
-    installs = find_installs(installer, names, find_location(installer, asked))
+    location = find_location(installer, asked)
+    installs = find_installs(installer, names, location)
     refs = [(ref, found.scope.location) for found in installs for ref in found.refs]
     with printer.show_progress("comparing"):
-        diffs = [installer.diff(ref, location=location) for ref, location in report_steps(refs, lambda pair: pair[0])]
+        diffs = [installer.diff(ref, location=where) for ref, where in report_steps(refs, lambda pair: pair[0])]
     printer.print_answer(
         lambda: {"diffs": [{**asdict(diff), "path": str(diff.path), "differs": diff.differs} for diff in diffs]},
         lambda: (block for diff in diffs for block in _to_blocks(diff)),
         as_data=as_data,
     )
     printer.print_issues(installer.issues)
+    if not installs:
+        note_nothing_recorded(installer, location)
     for diff in diffs:
         if diff.why_unasked:
             printer.warn(f"{diff.name}: its source could not be asked: {diff.why_unasked}")

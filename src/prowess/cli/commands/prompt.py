@@ -184,6 +184,9 @@ class _Prompt:
 
     def _total_to_blocks(self) -> Iterator[Block]:
         """Return what the prompt costs as a whole, what was cut from it, and what it would cost uncut."""
+        if not self._shown.eligible:
+            yield line(("There are no skills to offer here: 'prowess list' says where they are looked for.", "warn"))
+            return
         report, tool_tokens = self._shown.report, self._shown.tool_tokens
         tools = f", and about {tool_tokens:,} for the tools" if tool_tokens else ""
         what = "prompt" if self._style is None else "listing"

@@ -394,6 +394,10 @@ def _make_reporter(roots: tuple[str, ...]) -> Callable[[prowess.mcp.LeftOut], No
 
     def report_left_out(left_out: prowess.mcp.LeftOut) -> None:
         extension, broken = (format_count(number, "skill") for number in left_out)
+        if not any(left_out):
+            places = ", ".join(map(shorten_path, roots)) or "the standard places ('prowess list' names them)"
+            printer.warn(f"there are no skills yet, and new ones are served as they come; looked in: {places}")
+            return
         parts = [f"the skills extension leaves out {extension}"] if left_out.extension else []
         parts += [f"{broken} cannot be loaded"] if left_out.broken else []
         printer.warn(f"{', and '.join(parts)}: {command_line} says why")

@@ -158,6 +158,9 @@ def _parse_events(text: str, *, fast: bool = True) -> Iterator[Any]:
         opening = _find_unclosed_quote(text, line)
         if opening is not None:
             raise YamlError("yaml-syntax", "the quotes around the value are not closed on this line", opening) from None
+        indent = next((row[: len(row) - len(row.lstrip())] for row in text.split("\n")[line : line + 1]), "")
+        if "\t" in indent:
+            raise YamlError("yaml-syntax", "a tab indents this line: indent with spaces", line) from None
         message = getattr(error, "problem", None) or str(error).partition("\n")[0]
         raise YamlError("yaml-syntax", str(message), line) from None
 
