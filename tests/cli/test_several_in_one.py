@@ -40,6 +40,17 @@ def test_only_the_skill_that_was_changed_is_said_to_be(command: Command, pack: P
     assert "changed-since-locked" not in command("preview", "alpha").err
 
 
+def test_an_install_that_gives_up_a_skill_is_not_behind(command: Command, pack: Path, tmp_path: Path) -> None:
+    address = str(tmp_path / "repositories" / "pack")
+    assert command("install", f"{address}@alpha", "--project", "--replace", "--yes").status == 0
+    assert command("verify").status == 0
+    assert pack.is_dir()
+    for words in (("outdated",), ("list", "--installed")):
+        ran = command(*words)
+        assert "another version" not in ran.out + ran.err, words
+        assert "not synced" not in ran.out + ran.err, words
+
+
 def test_a_skill_that_is_linked_for_two_agents_is_checked_once(command: Command, pack: Path) -> None:
     assert pack.is_dir()
     ran = command("check", ".agents/skills", ".claude/skills", "--json")

@@ -173,7 +173,7 @@ def suggest_sync(name: str = "", *, location: Location = "all", lock_states: Laz
         names = lock_states.find_refused(owner) if location in {owner, "all"} else []
         if names and (not name or name in names):
             what = f"{LOCK_FILE} records {join_first(names, _MAX_NAMED)}, which the policy refuses"
-            return f"{what}: 'prowess policy check' says why, 'prowess remove{user} {names[0]}' drops it"
+            return f"{what}: 'prowess policy check' says why, 'prowess update{user}' or 'prowess remove{user}' ends it"
     return ""
 
 

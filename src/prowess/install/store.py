@@ -256,6 +256,13 @@ class Store:
                 placed[name] = (
                     digest_parts(entry) if install else {"": entry.digest_for_link(os.path.basename(move.name))}
                 )
+        for name, entry in locked.items():
+            old = self.locked.get(name)
+            # Another install took over a skill of this one: the parts of the same files are others now.
+            if old is None or old is entry or old.digest != entry.digest or old.skills == entry.skills:
+                continue
+            if name not in gone and self.placed.parts_of(name) == digest_parts(old):
+                placed[name] = digest_parts(entry)
         self.placed.save(placed, gone)
 
     def _list_folders_at_links(self) -> set[str]:
