@@ -16,9 +16,11 @@ from prowess.policy.files import read_local_policy
 from tests.cli.conftest import Command, Ran
 from tests.page_snippets import list_blocks, make_reader_project
 from tests.sandbox_support import require_sandbox
+from tests.web_sites import Site, skill_md
 
 if TYPE_CHECKING:
     from tests.install.conftest import World
+    from tests.policy.conftest import Write
     from tests.repositories import Repository
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -404,3 +406,16 @@ def test_the_commands_of_the_page_work_as_they_stand(tmp_path: Path, monkeypatch
         for line in text.splitlines():
             ran = Command()(*line.split()[1:])
             assert ran.status == 0, (line, ran.err)
+
+
+def test_a_skill_of_a_site_is_refused_by_its_digest_without_being_installed(write: Write) -> None:
+    """The index of a plain site does not say the digest of a skill, so its files are fetched to know it."""
+    with Site() as site:
+        site.index(site.entry("pdf", skill_md("pdf")))
+        catalog = prowess.Source.url(site.url, allow_http=True, allow_private=True, missing="error").load()
+        digest = catalog["pdf"].digest()
+        assert "Do it." in catalog.load("pdf").instructions
+        write(f'[[skill]]\ndigest = "{digest}"\nreason = "it sends mail"\n', "revoked.toml")
+        with pytest.raises(prowess.PolicyError, match="it sends mail") as caught:
+            catalog.load("pdf")
+        assert caught.value.code == "revoked"

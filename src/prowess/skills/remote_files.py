@@ -26,6 +26,9 @@ class RemoteFiles(SkillFiles):
     file that cannot be had raises ``FetchError``; bytes that are not what was announced are never given.
     """
 
+    _hashed: tuple[str, str] | None = None
+    """A state, and the digest of the files in that state."""
+
     # -- what a source gives -----------------------------------------------------------------------------------------
 
     @property
@@ -109,6 +112,11 @@ class RemoteFiles(SkillFiles):
         if wanted not in self.files():
             raise ResourceNotFoundError(f"no file {wanted!r}", wanted)
         return self.read(wanted)
+
+    def announced_digest(self) -> str:
+        if self._hashed is None or self._hashed[0] != self.state:
+            self._hashed = self.state, self.digest()
+        return self._hashed[1]
 
     def digest(self) -> str:
         """Return the digest that a folder with these files has."""

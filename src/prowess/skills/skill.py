@@ -693,8 +693,8 @@ class Skill:
 
         policy = current_policy()
         # Hashed at each read: nobody can tell when a file of the skill was changed. Most policies revoke nothing.
-        if policy.revoked_digests and self.is_local:
-            policy.check_revoked(self.name, self.digest())
+        if policy.revoked_digests and not self.is_inline:
+            policy.check_revoked(self.name, self.digest() if self.is_local else self.own_files.announced_digest())
 
     def _with_suggestions(self, error: ResourceNotFoundError, path: str) -> ResourceNotFoundError:
         """The error with the files that may have been meant, as far as they are known without fetching anything."""

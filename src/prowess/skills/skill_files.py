@@ -141,6 +141,10 @@ class SkillFiles:
         """Return the bytes of a whole file, whatever the caller's bound: they are checked, or fetched, as a whole."""
         raise NotImplementedError
 
+    def announced_digest(self) -> str:
+        """Return the digest of what the source announces now; fetched files are hashed once for it."""
+        return self.digest()
+
     def digest(self) -> str:
         """Return the SHA-256 of all files together, as hexadecimal digits; never of a part of them."""
         raise NotImplementedError
