@@ -549,6 +549,8 @@ class Skill:
         if identity is None:  # a source has fetched the file
             offset = self._read_head(data).body_offset
             files.note_body(data[offset:].decode("utf-8", "replace"))
+        elif identity == self._identity and self._offset:  # the file that was found: bench row "skill.read_body()"
+            offset = self._offset
         else:  # only the dashes count: the body is wanted also when a field was lost since the skill was found
             offset = find_offset(data, self.policy, self.location)
         body = data[offset:]
