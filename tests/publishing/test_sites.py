@@ -177,6 +177,20 @@ def test_a_purged_version_is_gone_and_its_content_never_comes_back(
         assert caught.value.code == code
 
 
+def test_a_purge_that_was_killed_is_finished_by_the_next_one(target: str, make_skill: MakeSkill) -> None:
+    """The root says first that the version is purged; the bytes are deleted last."""
+    prowess.publish([make_skill(body="password: x")], target)
+    store = open_target(parse_target(target))
+    kept = {path: store.read(path, MIB) for path in store.list_files(1000) if path.endswith(".tar.gz")}
+    prowess.unpublish(["pdf@1.0.0"], target, reason="a password", purge=True)
+    for path, file in kept.items():
+        assert file is not None
+        store.write(path, file.data)  # as if the first run had died before it deleted them
+    again = prowess.unpublish(["pdf@1.0.0"], target, reason="a password", purge=True)
+    assert again.skills[0].status == "purged"
+    assert not any(path.endswith(".tar.gz") for path in store.list_files(1000))
+
+
 def test_what_an_alias_means_is_not_withdrawn(target: str, make_skill: MakeSkill) -> None:
     prowess.publish([make_skill()], target, aliases=["production"])
     with pytest.raises(prowess.SourceError, match="the alias production means"):

@@ -356,6 +356,9 @@ def _find_published(state: _State, name: str, version: str) -> PublishedSkill:
 
 
 def _withdraw(state: _State, name: str, version: str, reason: str, *, purge: bool) -> PublishedSkill:
+    row = state.versions.get(name, {}).get(version)
+    if purge and row is not None and row.purged:  # a run that was killed may have left the bytes
+        return PublishedSkill(name, version, row.tree, "purged", row.size)
     published = _find_published(state, name, version)
     row = state.versions[name][version]
     # Readers refuse purged content under every version.
